@@ -1,0 +1,160 @@
+"""Guard failures: what torch printed as a reason becomes the guard's own text and the class of its cause.
+
+Source of the forms: the guard classes of torch 2.1 to 2.13 (torch/_dynamo/guards.py, torch/csrc/dynamo/guards.cpp).
+A class is only given when the text proves it; ``other`` is the honest answer for everything else.
+"""
+
+import re
+from collections.abc import Callable
+
+from recompile_watch.core.events import Reason
+
+_ENTRY = re.compile(r"(?P<entry>!?\d{1,9}/\d{1,9}(?:/\d{1,9})?(?:_\d{1,9})?):(?: |$)")
+_QUOTED = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
+_COMMENT = re.compile(rf"(?:{_QUOTED}|[^'\"])*?(?P<comment>\s+# )")
+_HINT = re.compile(r"\s*\(HINT: ")
+_PARAMETER_HINT = re.compile(r"\.? Guard failed on a parameter, consider using ")
+# Forms whose end is known: what stands behind them in a log whose newlines are gone is not part of the guard.
+_KNOWN_END = re.compile(
+    r"(?:tensor '.{1,300}?' (?:size|stride|rank|dtype|Tensor device index) mismatch(?: at index \d+)?\."
+    r" [Ee]xpected (?:device index to be )?\S+?, actual [\w-]+"
+    r"|tensor '.{1,300}?' requires_grad mismatch\. expected requires_grad=\d"
+    r"|tensor '.{1,300}?' dispatch key set mismatch\. expected DispatchKeySet\([^)]*\), actual DispatchKeySet\([^)]*\)"
+    r"|GLOBAL_STATE changed:(?: (?:grad_mode|autocast(?:\(\w+\)_\w+)?|default_dtype|deterministic_algorithms(?:_warn_only)?"
+    r"|num_threads|torch_function|allow_\w+|reduced_\w+|inference_mode))+"
+    r"|___check_(?:type|obj)_id\(.{1,300}?, \d+\)(?:, type=<class '[^']*'>)?"
+    rf"|[^\s'\"=]+(?:{_QUOTED}|[^\s'\"=])* == (?:-?\d+(?:\.\d+)?(?:e[+-]?\d+)?|True|False|None|{_QUOTED})"
+    r")(?=\s+(?!and\b|or\b|[-+*/%<>=)&|]))"
+)
+_STACK = re.compile(r"\s+(?:- )?User stack trace:")
+
+_INT = r"-?\d+"
+_FLOAT = r"-?(?:\d+\.\d*(?:e[+-]?\d+)?|\d+e[+-]?\d+|inf|nan)|float\('-?(?:inf|nan)'\)"
+_EQUALS = re.compile(rf"(?P<left>.+?) (?:==|!=) (?:(?P<bool>True|False)|(?P<int>{_INT})|(?P<float>{_FLOAT})|(?P<str>{_QUOTED})|(?P<none>None))")
+_CACHE_PATH = re.compile(r"_current_idx\b|(?:^|[\W_])(?:kv|k|v|key|value|past|static|dynamic)*_?caches?(?=\W|$)|past_key_values?\b")
+_MODULE_PATH = re.compile(r"\._(?:modules|parameters|buffers)\[")
+
+
+def parse_reason(raw: str, function: str | None = None) -> Reason:
+    """The reason behind one ``- 6/7: guard  # source (HINT: …)`` line.
+
+    raw: the text behind the dash, newlines allowed. function: the recompiled function, a help for the class.
+    """
+    entry = None
+    match = _ENTRY.match(raw)
+    if match:
+        entry = match["entry"]
+        raw = raw[match.end() :]
+    return Reason(entry, clean_guard(raw), classify(raw, function))
+
+
+def clean_guard(raw: str) -> str:
+    """The guard expression alone: without torch's source comment, hint, user stack and padding."""
+    text = raw.strip()
+    stack = _STACK.search(text)
+    if stack:
+        text = text[: stack.start()]
+    if not text.startswith(("tensor '", "BACKEND_MATCH", "GLOBAL_STATE", "Cache line")):
+        comment = _COMMENT.match(text)
+        if comment:
+            text = text[: comment.start("comment")]
+    for tail in (_HINT, _PARAMETER_HINT):
+        found = tail.search(text)
+        if found:
+            text = text[: found.start()]
+    known = _KNOWN_END.match(text)
+    return (known[0] if known else text).strip()
+
+
+def classify(raw: str, function: str | None = None) -> str:
+    """The cause (contract, section 4) of one guard failure; ``other`` where the text proves none."""
+    text = clean_guard(raw)
+    if not text:
+        return "empty"
+    for marker, cause in _FORMS:
+        if marker.match(text):
+            return cause if isinstance(cause, str) else cause(raw, text)
+    return _classify_expression(raw, text, function)
+
+
+def _tensor_size(raw: str, text: str) -> str:
+    on_parameter = _PARAMETER_HINT.search(raw) is not None or "._parameters[" in text
+    return "parameter_size" if on_parameter else "size_mismatch"
+
+
+def _global_state(_raw: str, text: str) -> str:
+    names = text.removeprefix("GLOBAL_STATE changed:").split()
+    if names == ["grad_mode"]:
+        return "grad_mode"
+    if names and all(name.startswith("autocast") for name in names):
+        return "autocast"
+    return "global_state"
+
+
+def _object_id(_raw: str, text: str) -> str:
+    return "bool_value" if re.match(r"___check_obj_id\([^,]*\.training,", text) else "object_identity"
+
+
+_FORMS: tuple[tuple[re.Pattern[str], str | Callable[[str, str], str]], ...] = tuple(
+    (re.compile(pattern, re.DOTALL), cause)
+    for pattern, cause in (
+        (r"tensor '.*' size mismatch", _tensor_size),
+        (r"tensor '.*' stride mismatch", "stride_mismatch"),
+        (r"tensor '.*' dtype mismatch", "dtype_mismatch"),
+        (r"tensor '.*' rank mismatch", "rank_mismatch"),
+        (r"tensor '.*' requires_grad mismatch", "requires_grad"),
+        (r"tensor '.*' (?:Tensor )?device index mismatch", "device_mismatch"),
+        (r"tensor '.*' dispatch key set mismatch", "dispatch_keys"),
+        (r"expected type of '.*' to be a tensor type", "type_identity"),
+        (r"Duplicate tensors? found|.* is aliased$|.*should not alias", "tensor_aliasing"),
+        (r"GLOBAL_STATE changed:", _global_state),
+        (r"(?:not )?___(?:is_grad_enabled|set_grad_enabled)|(?:not )?torch\.is_grad_enabled", "grad_mode"),
+        (r"___check_global_state|___check_torch_function_mode_stack|(?:not )?___is_torch_function_enabled", "global_state"),
+        (r"(?:not )?___are_deterministic_algorithms_enabled|utils_device\.CURRENT_DEVICE", "global_state"),
+        (r"BACKEND_MATCH failure|___check_current_backend|___skip_backend_check", "backend_match"),
+        (r"Cache line invalidated because", "object_identity"),
+        (r"(?:NameError: )?name '\w+' is not defined", "undefined_name"),
+        (r"___check_type_id|type\(.*\) ==|.*\.__class__ ==", "type_identity"),
+        (r"___check_obj_id", _object_id),
+        (r"(?:not )?(?:set\.__contains__|___dict_contains)\(|KeyError on ", "dict_keys"),
+        (r"(?:list|set|str|tuple)?\(?(?:dict\.keys\(|[^=]*\.keys\(\))", "dict_keys"),
+        (r"(?:___dict_version|___odict|___key_to_id|___const_keys)", "dict_keys"),
+        (r"len\(.*\) (?:==|!=|<|<=|>|>=) ", "container_length"),
+        (r"not [\w.\[\]'\"]+$", "container_length"),
+    )
+)
+
+
+def _classify_expression(raw: str, text: str, function: str | None) -> str:
+    if re.search(r"\.(?:size|stride|storage_offset)\(\)", text) or re.match(r"(?:Eq|Ne|Le|Lt|Ge|Gt|Mod|PythonMod)\(", text):
+        return "size_zero_one" if re.fullmatch(r"2 <= \S+\.size\(\)\[\d+\]", text) else "symbolic_shape"
+    if re.search(r" % | // |\bMod\(|\bmin\(|\bmax\(", text) and not re.search(r"['\"] % ", text):
+        return "symbolic_shape"
+    if re.search(r"\.__closure__|\.__defaults__|\.__kwdefaults__|\.cell_contents|\bG\[", text):
+        return "closure_or_global"
+    equals = _EQUALS.fullmatch(text)
+    if equals is None:
+        return _classify_relation(text)
+    if equals["int"] is not None:
+        return _integer(raw, equals["left"], function)
+    kinds = (("bool", "bool_value"), ("float", "float_value"), ("str", "str_value"), ("none", "object_identity"))
+    return next(cause for group, cause in kinds if equals[group] is not None)
+
+
+def _classify_relation(text: str) -> str:
+    if re.fullmatch(r"\S+ is (?:not )?None", text):
+        return "object_identity"
+    if re.fullmatch(r"-?\d+ <=? [\w.\[\]'\"]+(?: <=? -?\d+)?|[\w.\[\]'\"]+ (?:<|<=|>|>=|!=) [\w.\[\]'\"]+", text):
+        return "symbolic_shape"
+    return "other"
+
+
+def _integer(raw: str, left: str, function: str | None) -> str:
+    if _CACHE_PATH.search(left):
+        return "kv_cache_index"
+    on_module = "integer attributes of the nn.Module" in raw or _MODULE_PATH.search(left) is not None
+    root_is_self = re.match(r"(?:L\['self'\]|self)\.\w", left) is not None
+    # torch before 2.9 prints neither hint nor source comment: `self` inside `forward` is then the module itself.
+    if on_module or (root_is_self and (function == "forward" or left.endswith(".layer_idx"))):
+        return "module_int_attribute"
+    return "int_value"

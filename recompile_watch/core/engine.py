@@ -1,0 +1,121 @@
+"""The engine: bytes of one source go in, events come out.
+
+``analyze``, ``replay`` and ``watch`` drive the same engine with different sources and clocks.
+"""
+
+from dataclasses import dataclass, field
+
+from recompile_watch.core.context import Context
+from recompile_watch.core.detect import Detector, Sighting
+from recompile_watch.core.events import Event
+from recompile_watch.core.lines import LineReader
+from recompile_watch.core.records import Record
+from recompile_watch.core.rules import Ruleset
+from recompile_watch.core.scan import Matcher
+from recompile_watch.core.shape import HEAD_BYTES, Shape, Unwrapper, shape_of
+from recompile_watch.core.times import TimeOptions, TimeResolver
+from recompile_watch.core.trace import TraceReader, is_trace
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was read of one source. unread: what could not be read, by reason."""
+
+    bytes: int = 0
+    lines: int = 0
+    unread: dict[str, int] = field(default_factory=dict)
+    torch_version: str | None = None
+
+
+class SourceEngine:
+    """Understands one source. ``feed`` takes its bytes in order; ``feed`` and ``end`` return events in log order."""
+
+    def __init__(self, source: str, rules: Ruleset, matcher: Matcher | None, options: TimeOptions) -> None:
+        self._source, self._rules, self._matcher, self._options = source, rules, matcher, options
+        self._head: list[bytes] = []
+        self._head_bytes = 0
+        self._reader: _LogReader | TraceReader | None = None
+        self._context = Context(TimeResolver(options))
+        self._read = 0
+
+    def feed(self, block: bytes) -> list[Event]:
+        """Takes the next bytes, any number of them."""
+        self._read += len(block)
+        if self._reader is not None:
+            return self._context.push(self._reader.feed(block))
+        self._head.append(block)
+        self._head_bytes += len(block)
+        return self._start() if self._head_bytes >= HEAD_BYTES else []
+
+    def end(self) -> list[Event]:
+        """The source is complete."""
+        events = self._start() if self._reader is None else []
+        assert self._reader is not None
+        return events + self._context.push(self._reader.end()) + self._context.flush()
+
+    def tally(self) -> Tally:
+        """What was read so far."""
+        if self._reader is None:
+            return Tally(self._read)
+        version = self._reader.torch_version if isinstance(self._reader, TraceReader) else None
+        return Tally(self._read, self._reader.lines, dict(self._reader.unread), version)
+
+    def _start(self) -> list[Event]:
+        """Chooses the reader by the first bytes and gives it everything held so far."""
+        held = b"".join(self._head)
+        self._head = []
+        shape = shape_of(held[:HEAD_BYTES])
+        self._context = Context(TimeResolver(self._options, shape.first_date, shape.offset_s))
+        if is_trace(held):
+            self._reader = TraceReader(self._source)
+        else:
+            self._reader = _LogReader(self._source, self._rules, self._matcher, shape)
+        return self._context.push(self._reader.feed(held)) if held else []
+
+
+class _LogReader:
+    """Text logs: blocks to records to sightings, in the order of the records' first lines."""
+
+    def __init__(self, source: str, rules: Ruleset, matcher: Matcher | None, shape: Shape) -> None:
+        unwrapper = Unwrapper(shape) if shape.wrap_width else None
+        self._lines = LineReader(rules, matcher, unwrapper=unwrapper)
+        self._detector = Detector(rules, source)
+        self._order = RecordOrder()
+
+    @property
+    def lines(self) -> int:
+        return self._lines.lines
+
+    @property
+    def unread(self) -> dict[str, int]:
+        return self._lines.unread
+
+    def feed(self, block: bytes) -> list[Sighting]:
+        return self._sightings(self._lines.feed(block), self._lines.joiner.open)
+
+    def end(self) -> list[Sighting]:
+        return self._sightings(self._lines.end(), [])
+
+    def _sightings(self, closed: list[Record], still_open: list[Record]) -> list[Sighting]:
+        records = self._order.ordered(closed, still_open)
+        return [sighting for record in records for sighting in self._detector.sightings(record)]
+
+
+class RecordOrder:
+    """Puts records that closed in another order back into the order of their first lines."""
+
+    def __init__(self) -> None:
+        self._waiting: list[Record] = []
+
+    def ordered(self, closed: list[Record], still_open: list[Record]) -> list[Record]:
+        """The records that nothing open stands before."""
+        if closed:
+            self._waiting += closed
+            self._waiting.sort(key=lambda record: (record.offset, record.line))
+        if not still_open:
+            ready, self._waiting = self._waiting, []
+            return ready
+        first = min(record.offset for record in still_open)
+        count = next((i for i, record in enumerate(self._waiting) if record.offset >= first), len(self._waiting))
+        ready, self._waiting = self._waiting[:count], self._waiting[count:]
+        return ready

@@ -1,0 +1,120 @@
+"""Events: the typed meaning of one record, as ``recompile-watch events`` prints them.
+
+An event is a value. What the log does not show is None, never a guess.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+Scalar = str | int | float | bool | None
+
+TORCH_KINDS = frozenset(
+    {
+        "recompile",
+        "recompile_limit_hit",
+        "recompile_limit_error",
+        "recompile_forbidden",
+        "graph_break",
+        "cudagraph_skip",
+        "cudagraph_overwritten_error",
+        "cudagraph_pending_backward_warning",
+        "cudagraph_dynamic_shapes_warning",
+        "cudagraph_rerecord",
+        "compile_error",
+        "compile_time",
+        "flex_attention_eager_fallback",
+        "profiler_report",
+    }
+)
+
+# The further fields of each kind; a field that the log does not show is present and None.
+EXTRA_FIELDS: Mapping[str, Mapping[str, object]] = {
+    "recompile": {"refused": False},
+    "recompile_limit_hit": {"limit": None, "limit_name": None},
+    "recompile_limit_error": {"exception": None, "limit": None, "limit_name": None},
+    "recompile_forbidden": {"stance": None},
+    "cudagraph_skip": {"instances": None},
+    "cudagraph_dynamic_shapes_warning": {"distinct_sizes": None},
+    "compile_error": {"exception": None},
+    "compile_time": {"seconds": None},
+    "profiler_report": {"recompiles": ()},
+    "synthetic_quote": {"symbol": None, "cause": None, "spread_bps": None},
+    "quote": {"symbol": None, "bid": None, "ask": None, "spread_bps": None},
+    "strategy_return": {
+        "symbol": None, "strategy": None, "return": None, "sharpe": None, "final_day": None, "annual_return": None,
+        "forecast_return": None, "simulations": None,
+    },
+    "strategy_daily_return": {"symbol": None, "strategy": None, "return": None},
+    "validation_loss": {"symbol": None, "target": None, "value": None},
+    "compile_mode": {"model": None, "compiled": None, "mode": None, "backend": None},
+    "model_load": {"model": None, "device": None, "model_id": None},
+    "analysis_start": {"analysis": None},
+    "warmup_done": {"model": None, "seconds": None},
+    "gpu_memory": {"symbol": None, "model": None, "stage": None, "allocated_mb": None, "reserved_mb": None, "peak_mb": None},
+    "inference": {"model": None, "symbol": None, "milliseconds": None, "derived": False},
+    "forecast_failure": {"model": None, "symbol": None, "target": None, "message": None, "cause": None},
+    "out_of_memory": {"model": None, "symbol": None, "device": None, "attempt": None},
+    "cpu_fallback": {"model": None, "symbol": None},
+    "bot_error": {"symbol": None, "message": None},
+    "synthetic_account": {"message": None},
+    "inverted_prediction": {"symbol": None},
+    "order": {"symbol": None, "side": None, "quantity": None, "price": None, "status": None},
+    "plan": {"plan": None, "count": None},
+}  # fmt: skip
+
+
+class Reason(NamedTuple):
+    """Why torch compiled again (or broke, or skipped): one guard of one cache entry.
+
+    entry: the cache entry the guard belongs to (``"6/7"``), None where the log does not name it.
+    text: the guard expression or message, without torch's source comment and hint.
+    cause: one of the causes of the contract, such as ``"kv_cache_index"``.
+    """
+
+    entry: str | None
+    text: str
+    cause: str
+
+
+class Event(NamedTuple):
+    """One thing that happened, with the place in the log that shows it.
+
+    source: path, or ``-`` for standard input. line: 1-based first physical line. offset: its byte offset.
+    time: ISO 8601 with offset, or None. rank, pid, compile_id: as printed.
+    function, file, line_no: the user's code the event is about.
+    partial: True when part of the record is cut off in the log.
+    extra: the further fields of the event's kind.
+    """
+
+    kind: str
+    source: str
+    line: int
+    offset: int
+    time: str | None
+    rank: int | None
+    pid: int | None
+    compile_id: str | None
+    function: str | None
+    file: str | None
+    line_no: int | None
+    reasons: tuple[Reason, ...]
+    partial: bool
+    extra: Mapping[str, object]
+
+
+def event_to_json(event: Event) -> dict[str, object]:
+    """The event as the JSON object of the contract, section 3."""
+    return {
+        "kind": event.kind,
+        "at": {"source": event.source, "line": event.line, "offset": event.offset},
+        "time": event.time,
+        "rank": event.rank,
+        "pid": event.pid,
+        "compile_id": event.compile_id,
+        "function": event.function,
+        "file": event.file,
+        "line_no": event.line_no,
+        "reasons": [{"entry": r.entry, "text": r.text, "cause": r.cause} for r in event.reasons],
+        "partial": event.partial,
+        **event.extra,
+    }

@@ -1,0 +1,221 @@
+"""Blocks become the lines that matter, and those become records.
+
+The reader walks from one place of interest to the next: a literal of a rule, a torch prefix that an open record
+waits for, or simply the next line while a bare record is open. All other bytes are only counted. Where blocks begin
+and end makes no difference, and neither does leaving the matcher out.
+"""
+
+
+from recompile_watch.core.prefixes import peel
+from recompile_watch.core.records import BEFORE_BYTES, HEAD_LINES, MAX_RECORD_BYTES, Joiner, Record
+from recompile_watch.core.rules import Ruleset
+from recompile_watch.core.scan import Matcher
+from recompile_watch.core.shape import Unwrapper
+
+MAX_LINE_BYTES = 1 << 20
+_PLAIN_TEXTS = 50_000  # remembered message lines; a storm repeats the same few thousand
+
+
+class LineReader:
+    """Reads the blocks of one source; ``feed`` and ``end`` return the records that became complete.
+
+    matcher: None looks at every line (the slow reference). lines, offset: what was read so far.
+    """
+
+    def __init__(
+        self, rules: Ruleset, matcher: Matcher | None, *, line: int = 1, offset: int = 0, before: bytes = b"", unwrapper: Unwrapper | None = None
+    ) -> None:
+        self.joiner = Joiner(rules)
+        self._unwrapper = unwrapper
+        self.unread: dict[str, int] = {}
+        self._matcher = matcher
+        self._number = line
+        self._offset = offset
+        self._carry: list[bytes] = []
+        self._carry_bytes = 0
+        self._skipping = False
+        self._before = before
+        self._plain: set[bytes] = set()
+        self._drained_from: int | None = None
+        self.taken: list[int] = []
+
+    @property
+    def lines(self) -> int:
+        """Complete lines read so far (plus those before the start of this reader)."""
+        return self._number - 1
+
+    @property
+    def offset(self) -> int:
+        """Where the next unread complete line begins."""
+        return self._offset
+
+    def feed(self, block: bytes) -> list[Record]:
+        """Takes the next bytes of the source, of any length."""
+        cut = block.rfind(b"\n") + 1
+        if not cut:
+            self._hold(block)
+            return []
+        closed: list[Record] = []
+        if self._skipping:
+            first = block.find(b"\n") + 1
+            self._step_over(first)
+            self._skipping = False
+            region = block[first:cut]
+        elif self._carry:
+            self._carry.append(block[:cut])
+            region = b"".join(self._carry)
+        else:
+            region = block if cut == len(block) else block[:cut]
+        self._carry, self._carry_bytes = [], 0
+        if region:
+            closed = self._region(region)
+        if cut < len(block):
+            self._hold(block[cut:])
+        return closed
+
+    def drain(self, block: bytes, start: int) -> list[Record]:
+        """Like ``feed``, but lines from offset ``start`` on may only go on with open records, not open new ones."""
+        self._drained_from = start
+        return self.feed(block)
+
+    def end(self) -> list[Record]:
+        """Takes the last line, if it has no newline, and closes what is open."""
+        closed: list[Record] = []
+        if self._carry and not self._skipping:
+            region = b"".join(self._carry)
+            self._carry, self._carry_bytes = [], 0
+            closed = self._one(region, 0, len(region), terminated=False)
+            self._step(region, 0, len(region))
+        if self._unwrapper is not None:
+            for number, offset, text in self._unwrapper.end():
+                closed += self.joiner.line(number, offset, text)
+        return closed + self.joiner.close()
+
+    def _hold(self, part: bytes) -> None:
+        """Keeps the beginning of a line whose newline has not come yet; of a monster only its length."""
+        if self._skipping:
+            self._offset += len(part)
+            return
+        self._carry.append(part)
+        self._carry_bytes += len(part)
+        if self._carry_bytes > MAX_LINE_BYTES:
+            self.unread["line_too_long"] = self.unread.get("line_too_long", 0) + 1
+            self._offset += self._carry_bytes
+            self._carry, self._carry_bytes, self._skipping = [], 0, True
+            self._before = b""
+
+    def _step_over(self, length: int) -> None:
+        self._offset += length
+        self._number += 1
+
+    def _region(self, region: bytes) -> list[Record]:
+        closed: list[Record] = []
+        position, size = 0, len(region)
+        ends = self._matcher.ends(region) if self._matcher is not None else None
+        hit = 0
+        while position < size:
+            target = position
+            if ends is not None and not self._must_look():
+                while hit < len(ends) and ends[hit] <= position:
+                    hit += 1
+                limit = region.rfind(b"\n", position, ends[hit]) + 1 or position if hit < len(ends) else size
+                target = self._awaited(region, position, limit)
+            if target >= size:
+                break
+            self._step(region, position, target)
+            newline = region.find(b"\n", target)
+            closed += self._one(region, target, newline)
+            self._step(region, target, newline + 1)
+            position = self._run(region, newline + 1)
+        self._step(region, position, size)
+        last = region.rfind(b"\n", 0, size - 1) + 1
+        self._before = region[last : size - 1] if size - 1 - last <= BEFORE_BYTES else b""
+        return closed
+
+    def _must_look(self) -> bool:
+        return self._number <= HEAD_LINES or self._unwrapper is not None or self.joiner.wants_every_line()
+
+    def _awaited(self, region: bytes, position: int, limit: int) -> int:
+        """The next line that goes on with an open torch record, or ``limit``."""
+        for prefix, deadline in self.joiner.awaited():
+            until = min(limit, max(position, deadline - self._offset + position + MAX_LINE_BYTES // 16))
+            found = region.find(prefix, position, until)
+            if found >= 0:
+                limit = region.rfind(b"\n", position, found) + 1 or position
+        return limit
+
+    def _step(self, region: bytes, start: int, stop: int) -> None:
+        """Counts the bytes and lines between two places of the region."""
+        if stop > start:
+            self._number += region.count(b"\n", start, stop)
+            self._offset += stop - start
+
+    def _one(self, region: bytes, start: int, stop: int, *, terminated: bool = True) -> list[Record]:
+        """Hands one line to the joiner; ``self._number`` and ``self._offset`` stand at its beginning."""
+        raw = region[start:stop]
+        if len(raw) > MAX_LINE_BYTES:
+            self.unread["line_too_long"] = self.unread.get("line_too_long", 0) + 1
+            return []
+        if self._unwrapper is not None:
+            logical = self._unwrapper.line(self._number, self._offset, raw)
+            return [record for number, offset, text in logical for record in self.joiner.line(number, offset, text)]
+        opens = self._drained_from is None or self._offset < self._drained_from
+        before = self._line_before(region, start) if opens else b""
+        closed = self.joiner.line(self._number, self._offset, raw, before, opens=opens, terminated=terminated)
+        if not opens and any(record.last_line == self._number for record in (*self.joiner.open, *closed)):
+            self.taken.append(self._offset)
+        return closed
+
+    def _line_before(self, region: bytes, start: int) -> bytes:
+        if start == 0:
+            return self._before
+        begin = region.rfind(b"\n", max(0, start - 1 - BEFORE_BYTES - 1), start - 1) + 1
+        if begin == 0 and start - 1 > BEFORE_BYTES:
+            return b""
+        return region[begin : start - 1]
+
+    def _run(self, region: bytes, position: int) -> int:
+        """Takes the lines that repeat the open record's first line's prefix byte for byte; where they end."""
+        opened = self.joiner.open
+        if len(opened) != 1 or self._drained_from is not None or self._unwrapper is not None or not opened[0].head.torch or self.joiner.wants_every_line():
+            return position
+        record = opened[0]
+        previous = region.rfind(b"\n", 0, position - 1) + 1
+        raw, text = region[previous : position - 1], record.texts[-1]
+        if record.last_line != self._number - 1 or not text or not raw.endswith(text) or record.rule.ends is not None:
+            return position
+        prefix = raw[: len(raw) - len(text)]
+        width, number, plain = len(prefix), self._number, self._plain
+        start = position
+        find, startswith, append = region.find, region.startswith, record.texts.append
+        room = 50 * record.rule.max_lines
+        while startswith(prefix, position):
+            begin = position + width
+            stop = find(b"\n", begin)
+            text = region[begin:stop]
+            if text not in plain and not self._is_plain(text):
+                break
+            if text[:1] != b" " or len(record.texts) > room or record.size > MAX_RECORD_BYTES:
+                break
+            append(text)
+            record.size += len(text)
+            number += 1
+            position = stop + 1
+        if position > start:
+            self._offset += position - start
+            record.last_line, record.end = number - 1, self._offset
+            self._number = number
+        return position
+
+    def _is_plain(self, text: bytes) -> bool:
+        """True when peeling would leave this message as it stands; remembered."""
+        line = b"V0101 00:00:00.000000 1 a.py:1] " + text
+        pieces = peel(line)
+        if len(pieces) != 1 or pieces[0].text != text:
+            return False
+        if len(self._plain) >= _PLAIN_TEXTS:
+            self._plain.clear()
+        self._plain.add(text)
+        return True
+
+

@@ -1,0 +1,240 @@
+"""Rules: what messages mean, as data.
+
+A rule names the event it yields, a literal that every first line of it must contain, a pattern (RE2) for that
+first line, how the record goes on and ends, and patterns that find fields anywhere in the joined record. It
+carries samples that must and must not match. The files are TOML; docs/rules.md has the reference.
+"""
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, cast
+
+import re2
+
+from recompile_watch.core.errors import RuleError
+
+SEVERITIES = ("info", "warning", "critical")
+READERS = frozenset(
+    {
+        "recompile", "limit_hit", "limit_error", "graph_break", "cudagraph_skip", "overwritten", "exception",
+        "strategy_table", "validation_losses", "daily_returns", "quote", "profiler_table", "compile_times",
+    }
+)  # fmt: skip
+_TYPES = {"int", "float", "bool", "str", "optional_float"}
+_KEYS = {
+    "id": str, "event": str, "title": str, "severity": str, "why": str, "docs": str, "torch": str, "literal": (str, list), "pattern": str,
+    "anywhere": bool, "continues": list, "ends": str, "finds": list, "types": dict, "values": dict, "needs": list, "reader": str,
+    "orphan": str, "after_blank": bool, "inside": bool, "match": list, "no_match": list, "max_lines": int,
+}  # fmt: skip
+_REQUIRED = ("id", "event", "title", "severity", "why", "literal", "pattern")
+_OPTIONS = re2.Options()
+_OPTIONS.log_errors = False
+_OPTIONS.max_mem = 16 << 20
+MIN_LITERAL_BYTES = 3
+
+
+class Match(Protocol):
+    """What a pattern found; the part of ``re.Match`` that RE2 shares."""
+
+    def start(self, group: int | str = 0) -> int: ...
+    def end(self, group: int | str = 0) -> int: ...
+    def group(self, group: int | str = 0) -> bytes: ...
+    def groupdict(self) -> "Mapping[bytes, bytes | None]": ...
+
+
+class Pattern(Protocol):
+    """A compiled RE2 pattern over bytes."""
+
+    def match(self, text: bytes) -> Match | None: ...
+    def search(self, text: bytes) -> Match | None: ...
+
+
+def captures(match: Match) -> dict[str, bytes | None]:
+    """The named groups of a match (RE2 names them in bytes when the pattern is bytes)."""
+    return {name.decode(): value for name, value in match.groupdict().items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One text that a rule must match, with the event fields expected of it."""
+
+    text: str
+    fields: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One detection rule.
+
+    literals: every first line holds at least one of them (case matters). pattern: matched at the start of the
+    message of the first line, searched in it when ``anywhere``. continues: lines that go on with a record that has
+    no torch prefix; with one, every line of the same prefix goes on. ends: the last line of a record. orphan: a
+    line that can only come from the middle of such a record (its head is cut off). finds: searched in the joined
+    record; named groups become fields. needs: fields without which the record is partial. inside: the record may
+    hold an exception that is an event of its own. after_blank: the time stands on the line before, whose own
+    message is empty.
+    """
+
+    id: str
+    event: str
+    title: str
+    severity: str
+    why: str
+    literals: tuple[bytes, ...]
+    pattern: Pattern
+    source: str
+    anywhere: bool = False
+    continues: Pattern | None = None
+    ends: Pattern | None = None
+    orphan: Pattern | None = None
+    finds: tuple[Pattern, ...] = ()
+    types: Mapping[str, str] = field(default_factory=dict)
+    values: Mapping[str, object] = field(default_factory=dict)
+    needs: tuple[str, ...] = ()
+    reader: str | None = None
+    inside: bool = False
+    after_blank: bool = False
+    max_lines: int = 2000
+    docs: str | None = None
+    torch: str | None = None
+    matches: tuple[Sample, ...] = ()
+    refuses: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ruleset:
+    """All rules in force, in order; ids are unique, a later rule replaces an earlier one of the same id."""
+
+    rules: tuple[Rule, ...]
+
+    def literals(self) -> tuple[bytes, ...]:
+        """Every literal once, in a fixed order."""
+        return tuple(dict.fromkeys(literal for rule in self.rules for literal in rule.literals))
+
+
+def parse_rules(text: str, source: str) -> tuple[list[Rule], list[RuleError]]:
+    """The rules of one TOML file, and every mistake in it; ``source`` is the file's name for the messages."""
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        return [], [RuleError(f"{source}: not valid TOML: {error}")]
+    unknown = [key for key in document if key != "rule"]
+    mistakes = [RuleError(f"{source}: unknown table '{key}', only [[rule]] is known") for key in unknown]
+    entries = document.get("rule", [])
+    if not isinstance(entries, list):
+        return [], [*mistakes, RuleError(f"{source}: write [[rule]] with two brackets")]
+    rules = []
+    for number, entry in enumerate(entries, 1):
+        name = entry.get("id") if isinstance(entry.get("id"), str) else f"number {number}"
+        found = _mistakes(entry, f"{source}: rule {name}")
+        mistakes += found
+        if not found:
+            rules.append(_rule(entry, source))
+    return rules, mistakes
+
+
+def merge(groups: Iterable[Iterable[Rule]]) -> Ruleset:
+    """One ruleset of several files; a later rule of the same id replaces the earlier one in its place."""
+    by_id: dict[str, Rule] = {}
+    for group in groups:
+        for rule in group:
+            by_id[rule.id] = rule
+    return Ruleset(tuple(by_id.values()))
+
+
+def _mistakes(entry: dict[str, object], where: str) -> list[RuleError]:
+    found = [f"key '{key}' is missing" for key in _REQUIRED if key not in entry]
+    for key, value in entry.items():
+        if key not in _KEYS:
+            found.append(f"unknown key '{key}'")
+        elif not isinstance(value, _KEYS[key]):  # type: ignore[arg-type]
+            found.append(f"key '{key}' has the wrong type {type(value).__name__}")
+    if found:
+        return [RuleError(f"{where}: {text}") for text in found]
+    found += _value_mistakes(entry)
+    found += _pattern_mistakes(entry)
+    found += _sample_mistakes(entry)
+    return [RuleError(f"{where}: {text}") for text in found]
+
+
+def _value_mistakes(entry: dict[str, object]) -> list[str]:
+    found = []
+    if entry["severity"] not in SEVERITIES:
+        found.append(f"key 'severity' must be one of {', '.join(SEVERITIES)}")
+    if not str(entry["event"]).isidentifier():
+        found.append("key 'event' must be a name such as my_event")
+    if "reader" in entry and entry["reader"] not in READERS:
+        found.append(f"key 'reader': unknown reader '{entry['reader']}'")
+    for literal in _texts(entry["literal"]):
+        if len(literal.encode()) < MIN_LITERAL_BYTES:
+            found.append(f"key 'literal': '{literal}' is too short, at least {MIN_LITERAL_BYTES} bytes keep reading fast")
+        if any(character in literal for character in "\n\r\0\\\"'<>&"):
+            found.append(f"key 'literal': {literal!r} holds a character that logs escape; choose another part of the line")
+    types = entry.get("types", {})
+    assert isinstance(types, dict)
+    found += [f"key 'types.{name}': unknown type '{kind}'" for name, kind in types.items() if kind not in _TYPES]
+    return found
+
+
+def _pattern_mistakes(entry: dict[str, object]) -> list[str]:
+    found = []
+    for key in ("pattern", "ends", "orphan", "continues", "finds"):
+        for pattern in _texts(entry.get(key, [])):
+            try:
+                _compile(pattern)
+            except re2.error as error:
+                reason = error.args[0] if error.args else "not valid"
+                found.append(f"key '{key}': RE2 cannot use {pattern!r}: {reason.decode() if isinstance(reason, bytes) else reason}")
+    return found
+
+
+def _sample_mistakes(entry: dict[str, object]) -> list[str]:
+    found = []
+    for key, needed in (("match", "lines that must match"), ("no_match", "lines that must not match")):
+        if not entry.get(key):
+            found.append(f"key '{key}' is missing: a rule carries {needed}")
+    samples = entry.get("match", [])
+    assert isinstance(samples, list)
+    if not all(isinstance(s, dict) and isinstance(s.get("line"), str) and isinstance(s.get("fields", {}), dict) for s in samples):
+        found.append("key 'match': each sample is { line = '…', fields = { … } }")
+    refused = entry.get("no_match", [])
+    assert isinstance(refused, list)
+    if not all(isinstance(text, str) for text in refused):
+        found.append("key 'no_match': each sample is a text")
+    return found
+
+
+def _rule(entry: dict[str, object], source: str) -> Rule:
+    text = {key: value for key, value in entry.items() if isinstance(value, str)}
+    samples = entry.get("match", [])
+    types, values = entry.get("types", {}), entry.get("values", {})
+    assert isinstance(samples, list) and isinstance(types, dict) and isinstance(values, dict)
+    limit = entry.get("max_lines", 2000)
+    assert isinstance(limit, int)
+    return Rule(
+        id=text["id"], event=text["event"], title=text["title"], severity=text["severity"], why=text["why"],
+        literals=tuple(literal.encode() for literal in _texts(entry["literal"])),
+        pattern=_compile(text["pattern"]), source=source, anywhere=bool(entry.get("anywhere", False)),
+        continues=_alternatives(_texts(entry.get("continues", []))),
+        ends=_compile(text["ends"]) if "ends" in text else None,
+        orphan=_compile(text["orphan"]) if "orphan" in text else None,
+        finds=tuple(_compile(pattern) for pattern in _texts(entry.get("finds", []))),
+        types=types, values=values, needs=tuple(_texts(entry.get("needs", []))), reader=text.get("reader"),
+        inside=bool(entry.get("inside", False)), after_blank=bool(entry.get("after_blank", False)), max_lines=limit,
+        docs=text.get("docs"), torch=text.get("torch"),
+        matches=tuple(Sample(sample["line"], sample.get("fields", {})) for sample in samples),
+        refuses=tuple(_texts(entry.get("no_match", []))),
+    )  # fmt: skip
+
+
+def _texts(value: object) -> list[str]:
+    return [value] if isinstance(value, str) else [str(item) for item in value] if isinstance(value, list) else []
+
+
+def _alternatives(patterns: list[str]) -> Pattern | None:
+    return _compile("|".join(f"(?:{pattern})" for pattern in patterns)) if patterns else None
+
+
+def _compile(pattern: str) -> Pattern:
+    return cast(Pattern, re2.compile(pattern.encode(), _OPTIONS))

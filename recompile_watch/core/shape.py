@@ -1,0 +1,124 @@
+"""What the first bytes of a source tell about the whole of it: dates, zone, and whether its lines were wrapped."""
+
+import re
+from dataclasses import dataclass
+from datetime import date
+
+from recompile_watch.core.times import offset_between
+
+HEAD_BYTES = 1 << 16
+_DATE = re.compile(rb"(?<![\d.-])(20\d\d)-(\d\d)-(\d\d)[T ]\d\d:\d\d:\d\d")
+# loguru's local time in front, the UTC time in the text: the bot prints this after every quote.
+_CURRENT_TIME = re.compile(rb"^(20\d\d-\d\d-\d\d \d\d:\d\d:\d\d)\.\d+ \| [^\n]*Current time: (20\d\d-\d\d-\d\d \d\d:\d\d:\d\d)[.\d]*\+00:00", re.MULTILINE)
+_ADJACENT = re.compile(
+    rb"^(20\d\d-\d\d-\d\d \d\d:\d\d:\d\d) UTC \| [^\n]*\n(20\d\d-\d\d-\d\d \d\d:\d\d:\d\d)\.\d+ \| "
+    rb"|^(20\d\d-\d\d-\d\d \d\d:\d\d:\d\d)\.\d+ \| [^\n]*\n(20\d\d-\d\d-\d\d \d\d:\d\d:\d\d) UTC \| ",
+    re.MULTILINE,
+)
+_PREFIXED = re.compile(rb"(?:[>\s]*(?:\[\w+\]:)*\s?[VDIWEC]\d{4} \d\d:\d\d:\d\d\.\d+ |\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d,\d+\] )")
+_HEAD_LINE = re.compile(rb"(?:Recompiling function \S+ in|torch[._]+_?dynamo hit config|triggered by the following|last reason: |- \d+/\d+: |__recompiles)")
+MIN_WRAP, MAX_WRAP = 40, 240
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """first_date: the first full date. offset_s: seconds east of UTC of lines without zone, where the log proves it.
+    wrap_width: the column at which a terminal or mail program broke the lines, else None. wraps_words: it broke at
+    blanks, which are lost, and not in the middle of words.
+    """
+
+    first_date: date | None = None
+    offset_s: int | None = None
+    wrap_width: int | None = None
+    wraps_words: bool = False
+
+
+def shape_of(head: bytes) -> Shape:
+    """The shape of a source by its first ``HEAD_BYTES`` bytes."""
+    width, by_words = _wrapping(head)
+    return Shape(_first_date(head), _offset(head), width, by_words)
+
+
+def _first_date(head: bytes) -> date | None:
+    for match in _DATE.finditer(head):
+        try:
+            return date(int(match[1]), int(match[2]), int(match[3]))
+        except ValueError:
+            continue
+    return None
+
+
+def _offset(head: bytes) -> int | None:
+    current = _CURRENT_TIME.search(head)
+    if current:
+        return offset_between(current[1].decode(), current[2].decode())
+    adjacent = _ADJACENT.search(head)
+    if adjacent:
+        local, utc = (adjacent[2], adjacent[1]) if adjacent[1] else (adjacent[3], adjacent[4])
+        return offset_between(local.decode(), utc.decode())
+    return None
+
+
+def _wrapping(head: bytes) -> tuple[int | None, bool]:
+    """The width at which lines were wrapped, judged by the lines that torch's prefix makes unmistakable.
+
+    A wrapped log has no longer line than the width, and most of its prefixed lines are followed by a bare line that
+    would not have fitted.
+    """
+    if not _HEAD_LINE.search(head.replace(b"\n", b"")):
+        return None, False
+    lines = [line.rstrip(b"\r") for line in head.split(b"\n")]
+    longest = max(map(_columns, lines), default=0)
+    if not MIN_WRAP <= longest <= MAX_WRAP:
+        return None, False
+    prefixed = [i for i, line in enumerate(lines[:-1]) if _PREFIXED.match(line)]
+    broken = [i for i in prefixed if lines[i + 1].strip() and not _PREFIXED.match(lines[i + 1])]
+    if not prefixed or len(broken) * 3 < len(prefixed):
+        return None, False
+    full = [i for i in broken if _columns(lines[i]) == longest]
+    if len(full) * 10 >= len(broken) * 9:
+        return longest, False
+    fits = [i for i in broken if _columns(lines[i]) + 1 + _columns(lines[i + 1].split(b" ", 1)[0]) <= longest]
+    return (None, False) if len(fits) * 10 > len(broken) else (longest, True)
+
+
+def _columns(line: bytes) -> int:
+    return len(line.decode("utf-8", "replace")) if not line.isascii() else len(line)
+
+
+class Unwrapper:
+    """Puts wrapped lines together again: takes physical lines, returns logical ones."""
+
+    def __init__(self, shape: Shape) -> None:
+        self._width = shape.wrap_width or 0
+        self._words = shape.wraps_words
+        self._held: bytes | None = None
+        self._previous = b""
+        self._place = (0, 0)
+
+    def line(self, number: int, offset: int, raw: bytes) -> list[tuple[int, int, bytes]]:
+        """The logical lines that are complete now: (number and offset of their first physical line, text)."""
+        stripped = raw.rstrip(b"\r")
+        if self._held is not None and self._goes_on(stripped):
+            glue = b" " if self._words else b""
+            self._held += glue + stripped
+            self._previous = stripped
+            return []
+        done = self.end()
+        self._held, self._previous, self._place = stripped, stripped, (number, offset)
+        return done
+
+    def end(self) -> list[tuple[int, int, bytes]]:
+        """The logical line that is still held."""
+        if self._held is None:
+            return []
+        done = [(*self._place, self._held)]
+        self._held = None
+        return done
+
+    def _goes_on(self, line: bytes) -> bool:
+        if not line or _PREFIXED.match(line):
+            return False
+        if not self._words:
+            return _columns(self._previous) == self._width
+        return _columns(self._previous) + 1 + _columns(line.split(b" ", 1)[0]) > self._width

@@ -1,0 +1,149 @@
+"""Printed times become ISO 8601 with offset.
+
+torch's prefix has neither year nor zone, and most application logs have no zone. Both are taken from evidence:
+an option, a dated or zoned time printed nearby, and only then the file's last change and the local zone.
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
+
+from recompile_watch.core.prefixes import Stamp
+
+_QUARTER_S = 900
+_NEAR_S = 300  # two clocks that differ from a quarter of an hour's multiple by more show different moments
+_FRACTION = re.compile(r"\.(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class TimeOptions:
+    """What the user or the file says about times.
+
+    zone: for lines without one. zone_is_given: the user named it, so no evidence overrides it.
+    year: for lines without one. modified_on: the date of the file's last change, the latest day it can hold.
+    """
+
+    zone: tzinfo = UTC
+    zone_is_given: bool = False
+    year: int | None = None
+    modified_on: date | None = None
+
+
+class TimeResolver:
+    """Resolves the times of one source in log order, learning year and zone as it goes."""
+
+    def __init__(self, options: TimeOptions, first_date: date | None = None, offset_s: int | None = None) -> None:
+        self._options = options
+        self._near = first_date
+        self._offset_s = None if options.zone_is_given else offset_s
+        self._zones: dict[str, str] = {}
+
+    def learn_offset(self, offset_s: int) -> None:
+        """Takes a zone offset that the log itself proves, seconds east of UTC."""
+        if not self._options.zone_is_given:
+            self._offset_s = offset_s
+            self._zones.clear()
+
+    def resolve(self, stamp: Stamp | None, outer: Stamp | None = None) -> str | None:
+        """The time as ISO 8601 with offset; None when the log carries none."""
+        if stamp is None:
+            return None
+        try:
+            match stamp.form:
+                case "zoned":
+                    text = _iso(stamp.text)
+                    self._near = date.fromisoformat(text[:10])
+                    return text
+                case "epoch":
+                    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=int(stamp.text))
+                    self._near = moment.date()
+                    return moment.isoformat()
+                case "local":
+                    text = _iso(stamp.text)
+                    self._near = date.fromisoformat(text[:10])
+                    return text + self._zone(text)
+                case "glog":
+                    return self._glog(stamp.text, outer)
+        except (ValueError, OverflowError):
+            return None
+        return None
+
+    def _zone(self, text: str) -> str:
+        """The offset ``+HH:MM`` of a local time."""
+        hour = text[:13]
+        found = self._zones.get(hour)
+        if found is None:
+            if self._offset_s is not None:
+                zone: tzinfo = timezone(timedelta(seconds=self._offset_s))
+            else:
+                zone = self._options.zone
+            found = datetime.fromisoformat(text[:19]).replace(tzinfo=zone).isoformat()[19:]
+            self._zones[hour] = found
+        return found
+
+    def _glog(self, text: str, outer: Stamp | None) -> str | None:
+        month, day, clock = int(text[:2]), int(text[2:4]), text[5:]
+        carried = self._carried(outer)
+        near = carried.date() if carried is not None else self._near
+        year = self._year(month, day, near)
+        if year is None:
+            return None
+        local = _iso(f"{year:04d}-{month:02d}-{day:02d} {clock}")
+        if carried is not None:
+            offset = _offset_between(datetime.fromisoformat(local[:19]), carried)
+            if offset is None:
+                return carried.isoformat()  # the carrier's clock shows another moment: it has the full date
+            self.learn_offset(offset)
+        self._near = date.fromisoformat(local[:10])
+        return local + self._zone(local)
+
+    def _carried(self, outer: Stamp | None) -> datetime | None:
+        if outer is None or outer.form not in ("zoned", "epoch"):
+            if outer is not None and outer.form == "local":
+                self._near = date.fromisoformat(_iso(outer.text)[:10])
+            return None
+        text = TimeResolver(self._options).resolve(outer)
+        return datetime.fromisoformat(text) if text else None
+
+    def _year(self, month: int, day: int, near: date | None) -> int | None:
+        """The year that puts the day nearest to a dated neighbour, else not after the file's last change."""
+        if self._options.year is not None:
+            return self._options.year
+        if near is not None:
+            return min((near.year - 1, near.year, near.year + 1), key=lambda year: abs((_day(year, month, day) - near).days))
+        last = self._options.modified_on
+        if last is None:
+            return None
+        return last.year if _day(last.year, month, day) <= last + timedelta(days=1) else last.year - 1
+
+
+def _day(year: int, month: int, day: int) -> date:
+    if month == 2 and day == 29:
+        return date(year, 3, 1)
+    return date(year, month, day)
+
+
+def _iso(text: str) -> str:
+    """``2025-10-30 09:07:15.1234567+00:00`` as valid ISO 8601 with microseconds; ValueError when it is no time."""
+    fraction = _FRACTION.search(text)
+    if fraction and len(fraction[1]) not in (3, 6):
+        text = text[: fraction.start()] + "." + fraction[1][:6].ljust(6, "0") + text[fraction.end() :]
+    text = text.replace(" ", "T", 1)
+    datetime.fromisoformat(text)
+    return text
+
+
+def offset_between(local: str, utc: str) -> int | None:
+    """Seconds east of UTC that a clock showing ``local`` has, when the same moment is ``utc``; None if they differ."""
+    try:
+        return _offset_between(datetime.fromisoformat(_iso(local)[:19]), datetime.fromisoformat(_iso(utc)[:19]).replace(tzinfo=UTC))
+    except ValueError:
+        return None
+
+
+def _offset_between(local: datetime, moment: datetime) -> int | None:
+    difference = (local.replace(tzinfo=UTC) - moment).total_seconds()
+    quarters = round(difference / _QUARTER_S)
+    if abs(difference - quarters * _QUARTER_S) > _NEAR_S or abs(quarters) > 56:
+        return None
+    return quarters * _QUARTER_S

@@ -1,0 +1,231 @@
+"""Structured traces (``TORCH_TRACE``): their JSON lines become events.
+
+Format (torch/_logging/structured.py, torch 2.5 to 2.13): a glog prefix, then one JSON object; when it has
+``has_payload``, the payload follows in lines that begin with a TAB. One file per process.
+"""
+
+import json
+import re
+from typing import NamedTuple
+
+from recompile_watch.core.causes import parse_reason
+from recompile_watch.core.detect import Sighting, decode
+from recompile_watch.core.events import EXTRA_FIELDS, Event, Reason
+from recompile_watch.core.prefixes import Stamp
+
+_TRACE_LINE = re.compile(rb"(?:\[rank(?P<rank>\d+)\]:)?[VDIWEC](?P<stamp>\d{4} \d\d:\d\d:\d\d\.\d+) (?P<pid>\d+) [^\n\]]+\] (?P<json>\{.*)")
+_WANTED = (
+    b'"recompile_reasons"', b'"dynamo_start"', b'{"str": ', b'"compilation_metrics"', b'"torch_version"', b'"dynamo_graph_break_reason"',
+)  # fmt: skip
+_RANK_IN_NAME = re.compile(r"torch_trace_rank_(\d+)_")
+_LIMIT = re.compile(r"(?P<name>(?:accumulated_)?(?:recompile|cache_size)_limit)(?: cache size limit \(currently set to (?P<limit>\d+)\)| reached)")
+MAX_PAYLOAD_BYTES = 8 << 20
+
+_Frame = tuple[str | None, str | None, int | None]
+
+
+def is_trace(head: bytes) -> bool:
+    """True when a file begins as a structured trace does."""
+    return _TRACE_LINE.match(head) is not None and b'] {"' in head.split(b"\n", 1)[0]
+
+
+class _Entry(NamedTuple):
+    """One JSON line with its place."""
+
+    number: int
+    offset: int
+    stamp: Stamp
+    rank: int | None
+    pid: int | None
+    body: dict[str, object]
+
+
+class TraceReader:
+    """Reads one trace file; ``feed`` and ``end`` return sightings in file order."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        named = _RANK_IN_NAME.search(source)
+        self._rank = int(named[1]) if named else None
+        self._carry = b""
+        self._number, self._offset = 1, 0
+        self._strings: dict[int, str] = {}
+        self._frames: dict[str, _Frame] = {}
+        self._entry: _Entry | None = None
+        self._payload: list[bytes] = []
+        self._payload_bytes = 0
+        self._recompile: Sighting | None = None
+        self.unread: dict[str, int] = {}
+        self.torch_version: str | None = None
+
+    @property
+    def lines(self) -> int:
+        """Complete lines read so far."""
+        return self._number - 1
+
+    def feed(self, block: bytes) -> list[Sighting]:
+        """Takes the next bytes of the file."""
+        text = self._carry + block
+        cut = text.rfind(b"\n") + 1
+        self._carry = text[cut:]
+        found: list[Sighting] = []
+        for raw in text[:cut].split(b"\n")[:-1]:
+            found += self._line(raw)
+            self._number += 1
+            self._offset += len(raw) + 1
+        return found
+
+    def end(self) -> list[Sighting]:
+        """The rest; a last line without newline is torn and only counted."""
+        if self._carry:
+            self.unread["torn_trace_line"] = 1
+        return self._finish() + self._settle(None)
+
+    def _line(self, raw: bytes) -> list[Sighting]:
+        if raw[:1] == b"\t":
+            if self._entry is not None and self._payload_bytes < MAX_PAYLOAD_BYTES:
+                self._payload.append(raw[1:])
+                self._payload_bytes += len(raw)
+            return []
+        found = self._finish()
+        if not any(wanted in raw for wanted in _WANTED):
+            return found
+        match = _TRACE_LINE.match(raw)
+        body = _json(match["json"]) if match else None
+        if match is None or not isinstance(body, dict):
+            self.unread["bad_trace_line"] = self.unread.get("bad_trace_line", 0) + 1
+            return found
+        rank = body.get("rank", self._rank)
+        self._entry = _Entry(
+            self._number, self._offset, Stamp("glog", match["stamp"].decode()), rank if isinstance(rank, int) else None, int(match["pid"]), body
+        )
+        if not body.get("has_payload"):
+            found += self._finish()
+        return found
+
+    def _finish(self) -> list[Sighting]:
+        """Understands the entry whose payload is complete now."""
+        entry, payload = self._entry, b"\n".join(self._payload)
+        self._entry, self._payload, self._payload_bytes = None, [], 0
+        if entry is None:
+            return []
+        body = entry.body
+        if "str" in body:
+            self._learn_string(body["str"])
+        elif "dynamo_start" in body:
+            self._learn_frame(body)
+        elif "compilation_metrics" in body:
+            return self._metrics(entry, payload)
+        artifact = body.get("artifact")
+        name = artifact.get("name") if isinstance(artifact, dict) else None
+        if name == "torch_version":
+            self._learn_version(payload)
+        elif name == "recompile_reasons":
+            return self._recompiled(entry, payload)
+        elif name == "dynamo_graph_break_reason":
+            return self._graph_break(entry, payload)
+        return []
+
+    def _learn_string(self, value: object) -> None:
+        if isinstance(value, list) and len(value) == 2 and isinstance(value[0], str) and isinstance(value[1], int):
+            self._strings[value[1]] = value[0]
+
+    def _learn_version(self, payload: bytes) -> None:
+        value = _json(payload)
+        version = value.get("version", value.get("torch_version")) if isinstance(value, dict) else value
+        self.torch_version = version if isinstance(version, str) else self.torch_version
+
+    def _learn_frame(self, body: dict[str, object]) -> None:
+        start = body["dynamo_start"]
+        stack = start.get("stack") if isinstance(start, dict) else None
+        if isinstance(stack, list) and stack and isinstance(stack[-1], dict):
+            last = stack[-1]
+            name, line, filename = last.get("name"), last.get("line"), last.get("filename")
+            file = self._strings.get(filename) if isinstance(filename, int) else None
+            frame = (name if isinstance(name, str) else None, file, line if isinstance(line, int) else None)
+            self._frames.setdefault(str(_frame_id(body)), frame)
+
+    def _recompiled(self, entry: _Entry, payload: bytes) -> list[Sighting]:
+        value = _json(payload) if payload.lstrip()[:1] in (b"[", b'"') else None
+        texts = value if isinstance(value, list) else [value if isinstance(value, str) else decode(payload)]
+        frame = self._frames.get(str(_frame_id(entry.body)), (None, None, None))
+        reasons = tuple(parse_reason(str(text), frame[0]) for text in texts)
+        settled = self._settle(None)
+        self._recompile = self._sighting(entry, "recompile", frame, reasons, {})
+        return settled
+
+    def _metrics(self, entry: _Entry, payload: bytes) -> list[Sighting]:
+        metrics = entry.body["compilation_metrics"]
+        if not isinstance(metrics, dict) or (not metrics and payload):
+            metrics = _json(payload)
+        if not isinstance(metrics, dict):
+            return []
+        frame = self._frame_of(metrics, entry)
+        reason = metrics.get("fail_reason")
+        limit = _LIMIT.search(reason) if isinstance(reason, str) else None
+        if limit is not None:
+            settled = self._settle(_compile_id(entry.body))
+            extra = {"limit": int(limit["limit"]) if limit["limit"] else None, "limit_name": limit["name"]}
+            reasons = settled[-1].event.reasons[:1] if settled else ()
+            return [*settled, self._sighting(entry, "recompile_limit_hit", frame, reasons, extra)]
+        settled = self._settle(None)
+        if metrics.get("fail_type") not in (None, "Unsupported", "SkipFrame"):
+            text = Reason(None, str(reason).split("\n")[0], "other")
+            settled.append(self._sighting(entry, "compile_error", frame, (text,), {"exception": metrics["fail_type"]}))
+        seconds = metrics.get("entire_frame_compile_time_s")
+        if isinstance(seconds, int | float) and metrics.get("fail_type") is None:
+            settled.append(self._sighting(entry, "compile_time", frame, (), {"seconds": float(seconds)}))
+        return settled
+
+    def _frame_of(self, metrics: dict[str, object], entry: _Entry) -> _Frame:
+        name, file, line = metrics.get("co_name"), metrics.get("co_filename"), metrics.get("co_firstlineno")
+        if isinstance(name, str):
+            return name, file if isinstance(file, str) else None, line if isinstance(line, int) else None
+        return self._frames.get(str(_frame_id(entry.body)), (None, None, None))
+
+    def _graph_break(self, entry: _Entry, payload: bytes) -> list[Sighting]:
+        text = decode(payload)
+        place = re.search(r"Graph break (?:\(.*?\) )?in user code at (?P<file>.+?):(?P<line>\d+)", text)
+        reason = re.search(r"(?:Graph Break )?Reason: (?P<reason>.*)", text, re.DOTALL)
+        lines = [line.strip() for line in (reason["reason"] if reason else text).split("\n") if line.strip()]
+        short = lines[1] if len(lines) > 1 and lines[0].endswith(":") else lines[0] if lines else ""
+        stack = re.findall(r'^\s*File "([^"\n]+)", line (\d+), in ([^\n]+)', text, re.MULTILINE)
+        named = next((f for file, line, f in reversed(stack) if place and (file, line) == (place["file"], place["line"])), None)
+        frame = (named, place["file"] if place else None, int(place["line"]) if place else None)
+        return [self._sighting(entry, "graph_break", frame, (Reason(None, short, "other"),), {})]
+
+    def _settle(self, refused: str | None) -> list[Sighting]:
+        """Lets the held recompile go: refused when the compile of that id failed at the limit."""
+        held, self._recompile = self._recompile, None
+        if held is None:
+            return []
+        if refused is not None and held.event.compile_id == refused:
+            held = held._replace(event=held.event._replace(extra={**held.event.extra, "refused": True}))
+        return [held]
+
+    def _sighting(self, entry: _Entry, kind: str, frame: _Frame, reasons: tuple[Reason, ...], extra: dict[str, object]) -> Sighting:
+        event = Event(
+            kind, self._source, entry.number, entry.offset, None, entry.rank, entry.pid, _compile_id(entry.body), *frame, reasons, False,
+            {**EXTRA_FIELDS.get(kind, {}), **extra},
+        )  # fmt: skip
+        return Sighting(event, entry.stamp, None, f"trace.{kind}", True)
+
+
+def _frame_id(body: dict[str, object]) -> tuple[object, object]:
+    return body.get("compiled_autograd_id"), body.get("frame_id")
+
+
+def _compile_id(body: dict[str, object]) -> str | None:
+    frame, compile_, attempt = body.get("frame_id"), body.get("frame_compile_id"), body.get("attempt")
+    if frame is None or compile_ is None:
+        return None
+    autograd = body.get("compiled_autograd_id")
+    text = f"{frame}/{compile_}" if autograd is None else f"!{autograd}/{frame}/{compile_}"
+    return f"{text}_{attempt}" if attempt else text
+
+
+def _json(text: bytes) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None

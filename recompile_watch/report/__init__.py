@@ -1,0 +1,1 @@
+"""Core values become words, tables and JSON."""
