@@ -321,6 +321,8 @@ def windows_paths(data: bytes) -> bytes:
 
 def windows_path(path: str) -> str:
     """/srv/bot/model/x.py is C:\\Users\\bot\\model\\x.py there."""
+    if not path.startswith("/srv/bot"):
+        return path
     return path.replace("/srv/bot", "C:/Users/bot").replace("/", "\\")
 
 

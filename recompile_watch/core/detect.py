@@ -158,6 +158,8 @@ def _read_recompile(detector: Detector, record: Record, fields: Fields) -> list[
             reasons.append(detector.reason(line[start.end() :], function))
         elif line[:1].isdigit() or line[:1] == b"!":
             reasons.append(detector.reason(line, function))
+    if any(reason.entry is not None for reason in reasons):  # then the others are lines of a user stack
+        reasons = [reason for reason in reasons if reason.entry is not None]
     index = _index(record)
     cut = (record.cut and record.unterminated) or ((record.cut or record.torn) and index is not None and len(reasons) < index)
     partial = not reasons or record.match is None or cut or function is None
@@ -242,7 +244,7 @@ def _read_cudagraph_skip(detector: Detector, record: Record, fields: Fields) -> 
     stack = frames(record.message())
     if stack:
         fields["file"], fields["line_no"], fields["function"] = stack[-1]
-    partial = not head.strip() or (record.cut and record.unterminated)
+    partial = not head.strip() or (record.cut and record.unterminated) or (bool(tail) and not stack)
     return [detector.sighting(record, fields, partial=partial)]
 
 

@@ -39,6 +39,9 @@ class Piece(NamedTuple):
     lines of one torch record; text: the message; stamp: the innermost time, outer_stamp: the transport's.
     headed: an application or torch prefix stood in front (not so for a bare line).
     continues: the carrier cut the line here, the next piece of the channel goes on (Docker 16 KiB, CRI ``P``).
+    carried, carrier: what the carrier's layer holds before anything inside it is peeled, and the carrier's own
+    channel (only where such cuts can happen; carrier None elsewhere).
+    same_entry: a further line inside one JSON log entry, so it belongs to the line before it.
     """
 
     channel: bytes
@@ -52,6 +55,9 @@ class Piece(NamedTuple):
     artifact: bytes
     headed: bool
     continues: bool
+    carried: bytes = b""
+    carrier: bytes | None = None
+    same_entry: bool = False
 
 
 MAX_LAYERS = 12
@@ -90,6 +96,8 @@ _GLOG_STUMP = re.compile(
 _BRACKET_INSIDE = re.compile(rb"\[" + _ISO + rb"\] (?:\[" + COMPILE_ID + rb"\] )?torch(?:dynamo|inductor)?(?:\.\w+)*: \[" + _LEVEL + rb"\] ")
 _TORCH_AHEAD = re.compile(rb"[\s>*`_#~|-]{1,60}(?=(?:\[(?:rank|default)\d+\]:\s?)*[VDIWEC]\d{4} \d\d:\d\d:\d\d|\[(?:rank|default)\d+\]:)")
 
+_TORCH_STARTS = re.compile(rb"[VDIWEC]\d{4} \d\d:\d\d:\d\d|\[(?:rank|default)\d+\]:|\[" + _ISO + rb"\] (?:\[[\d/_]+\] )?torch")
+_INDENTED_HEADER = re.compile(rb"[ \t]{1,12}(?=" + _LEVEL + rb":[\w.]+:\S)")
 _RANK = re.compile(rb"\[(?:rank|Rank|RANK):?[ =]?(?P<rank>\d{1,6})\]:?\s?|rank(?P<rank2>\d{1,6}): ")
 _ROLE = re.compile(rb"\[[a-z_-]{1,40}\d{1,6}\]:\s?")
 _MPI = re.compile(rb"\[\d+,(?P<rank>\d+)\]<std(?:out|err)>:\s?")
@@ -121,7 +129,7 @@ _DIALECT_A_OLD = re.compile(
     rb"(?P<nz>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) NZ[SD]T \| (?P<stamp>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) (?P<zone>E[SD]T) \| " + _LEVEL + rb" \| ?"
 )
 _DIALECT_B = re.compile(rb"(?P<stamp>" + _ISO + rb")(?P<zone>[+-]\d\d:?\d\d)? \| " + _LEVEL + rb" *\| (?:[\w.<>]+:[^:\n]{1,120}:\d+ - ?)?")
-_STAMP = re.compile(rb"(?P<bracket>\[)?(?P<stamp>" + _ISO + rb")(?P<zone>" + _ZONE + rb")?(?(bracket)(?: [\w =:]{1,30})?\])(?P<sep> - | ?\| ?|: |:|,? +|$|(?=\[))")
+_STAMP = re.compile(rb"(?P<bracket>\[)?(?P<stamp>" + _ISO + rb")(?P<zone>" + _ZONE + rb")?(?(bracket)(?: [\w =:]{1,30})?\])(?P<sep> - | ?\| ?|: |:|,? (?: *(?=[A-Z]{4,8}\b|\|))?|$|(?=\[))")
 _CLOCK = re.compile(rb"(?:(?P<date>\d\d-\d\d) )?(?P<clock>\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)(?: - |: | +|$)")
 # A header token ends in a separator that prose has not; exception names and torch's own words are message, not header.
 _TOKEN = re.compile(
@@ -134,6 +142,7 @@ _TOKEN = re.compile(
 )
 _LEVEL_FIRST = re.compile(rb"\[?" + _LEVEL + rb"\]?(?: - | *\| |:(?=[\w.]+:)|: ?| +(?=\d\d-\d\d |\[|\d{4}-))")
 _BASIC_LOGGER = re.compile(rb"[\w.]+:(?! )")
+_BOLD = re.compile(rb"^([\s>]*)\*\*(.*?)\*\*$")
 _REPEATED = re.compile(rb"\s*\[repeated \d+x across cluster\].*$")
 _STRING_ELEMENT = re.compile(rb"\s*\"(?P<body>(?:[^\"\\]|\\.)*)\",?\s*")
 
@@ -194,9 +203,21 @@ def peel(raw: bytes) -> list[Piece]:
         raw = raw.replace(b"\x00", b"")
     if b"&" in raw and _ENTITY.search(raw):
         raw = html.unescape(raw.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+    cri = _CRI.match(raw) if raw[:2] == b"20" else None
+    if cri:
+        return _peel_cri(cri, raw)
+    if b"**" in raw:
+        raw = _BOLD.sub(rb"\1\2", raw)
     if b"\r" not in raw:
         return _peel_segment(raw)
-    return [piece for segment in raw.split(b"\r") if segment for piece in _peel_segment(segment)] or _peel_segment(b"")
+    first, *others = [segment for segment in raw.split(b"\r") if segment] or [b""]
+    pieces = _peel_segment(first)
+    carrier = _Peeling()  # what carried the line carried all of its overwritten parts
+    if others:
+        _peel_layers(carrier, first, transport_only=True)
+    for segment in others:
+        pieces += _split(carrier.fork(), segment)
+    return pieces
 
 
 def _peel_segment(raw: bytes) -> list[Piece]:
@@ -209,7 +230,7 @@ def _peel_segment(raw: bytes) -> list[Piece]:
         element = _STRING_ELEMENT.fullmatch(raw)
         text = _json_string(element["body"]) if element else None
         if text is not None:
-            return [piece for line in text.split(b"\n") if line for piece in _split(_Peeling(), line)]
+            return [piece for line in text.split(b"\n") if line for piece in _split(_Peeling(), line)] or _split(_Peeling(), b"")
     return _split(_Peeling(), raw)
 
 
@@ -218,17 +239,16 @@ def _split(state: _Peeling, raw: bytes) -> list[Piece]:
     cuts = [m.start() for m in _GLOG_INSIDE.finditer(raw)] if b"] " in raw or raw.endswith(b"]") else []
     if b": [" in raw:
         cuts = sorted({*cuts, *(m.start() for m in _BRACKET_INSIDE.finditer(raw))})
-    if not cuts or (len(cuts) == 1 and not raw[: cuts[0]].strip(b" \t>*`")):
-        return [_peel_text(state, raw)]
-    bounds = [*cuts, len(raw)]
-    pieces = []
-    lead = raw[: cuts[0]]
     base = state.fork()
-    rest = _peel_layers(base, lead)  # the transport in front of the first cut holds for all pieces
-    if lead[rest:].strip(b" \t>*`"):
-        pieces.append(base.piece(lead[rest:]))
-    for begin, end in zip(bounds, bounds[1:], strict=False):
-        pieces.append(_peel_text(base.fork(), raw[begin:end].removesuffix(b"\\n").rstrip() if end < len(raw) else raw[begin:end]))
+    at = _peel_layers(base, raw, transport_only=True) if cuts else 0
+    inner = [cut for cut in cuts if cut > at]
+    if not inner:
+        return [_peel_text(state, raw)]
+    lead = _peel_text(state, raw[: inner[0]])
+    pieces = [lead] if lead.text.strip(b" \t>*`") or lead.torch else []
+    for begin, end in zip(inner, [*inner[1:], len(raw)], strict=True):
+        part = raw[begin:end] if end == len(raw) else raw[begin:end].removesuffix(b"\\n").rstrip()
+        pieces.append(_peel_text(base.fork(), part))
     return pieces
 
 
@@ -237,15 +257,15 @@ def _peel_text(state: _Peeling, raw: bytes) -> Piece:
     text = raw[position:]
     if text.endswith(b"]"):
         text = _REPEATED.sub(b"", text)
-    if text[:2] == b"**" or text[-2:] == b"**":
-        text = text.strip(b"*")
     return state.piece(text)
 
 
-def _peel_layers(state: _Peeling, raw: bytes) -> int:
+def _peel_layers(state: _Peeling, raw: bytes, *, transport_only: bool = False) -> int:
     """Takes off every layer in front; the position where the message begins."""
     position = 0
     for _ in range(MAX_LAYERS):
+        if transport_only and _TORCH_STARTS.match(raw, position):
+            break
         after = _peel_layer(state, raw, position)
         if after is None:
             break
@@ -328,13 +348,6 @@ def _take_worker(state: _Peeling, match: "re.Match[bytes]", _raw: bytes) -> int:
     return match.end()
 
 
-def _take_cri(state: _Peeling, match: "re.Match[bytes]", _raw: bytes) -> int:
-    state.see_stamp(Stamp("zoned", _digits(match["stamp"]) + _zone(match["zone"])))
-    state.channel.append(match["stream"])
-    state.continues = match["flag"] == b"P"
-    return match.end()
-
-
 def _take_syslog(state: _Peeling, match: "re.Match[bytes]", _raw: bytes) -> int:
     groups = match.groupdict()
     if groups.get("stamp"):
@@ -411,7 +424,6 @@ def _iso_stamp(text: bytes) -> Stamp:
 
 _IsLayer = tuple[re.Pattern[bytes], Callable[[_Peeling, "re.Match[bytes]", bytes], int | None]]
 _DATED: tuple[_IsLayer, ...] = (
-    (_CRI, _take_cri),
     (_JOURNAL_ISO, _take_syslog),
     (_DIALECT_A, _take_dialect_a),
     (_DIALECT_A_OLD, _take_dialect_a_old),
@@ -438,8 +450,28 @@ _LAYERS: dict[bytes, tuple[_IsLayer, ...]] = {
     b"<": ((_RFC5424, _take_syslog), (_SYSLOG, _take_syslog)),
     b">": ((_TORCH_AHEAD, _take_quote), (_QUOTE, _take_quote)),
     **{bytes([c]): ((_TORCH_AHEAD, _take_quote),) for c in b"*`#_~|-"},
-    **{bytes([c]): ((_TORCH_AHEAD, _take_quote), (_SLURM, _take_slurm)) for c in b" \t"},
+    **{bytes([c]): ((_TORCH_AHEAD, _take_quote), (_INDENTED_HEADER, _take_quote), (_SLURM, _take_slurm)) for c in b" \t"},
 }  # fmt: skip
+
+
+def _peel_cri(match: "re.Match[bytes]", raw: bytes) -> list[Piece]:
+    """The pieces of a line in the container runtime's format; one that it cut (flag ``P``) stays unpeeled."""
+    state = _Peeling()
+    state.see_stamp(Stamp("zoned", _digits(match["stamp"]) + _zone(match["zone"])))
+    state.headed = True
+    state.channel.append(match["stream"])
+    return _peel_carried(state, raw[match.end() :], continues=match["flag"] == b"P")
+
+
+def _peel_carried(state: _Peeling, body: bytes, *, continues: bool) -> list[Piece]:
+    """The pieces of what a carrier holds that may have cut the line."""
+    carrier = b"\x00".join(state.channel)
+    if continues:
+        return [state.piece(body)._replace(carried=body, carrier=carrier, continues=True)]
+    segments = [segment for segment in body.split(b"\r") if segment] or [b""]
+    pieces = [piece for segment in segments for piece in _split(state.fork(), segment)]
+    pieces[0] = pieces[0]._replace(carried=body, carrier=carrier)
+    return pieces
 
 
 def _peel_json(raw: bytes) -> list[Piece] | None:
@@ -461,10 +493,11 @@ def _peel_json(raw: bytes) -> list[Piece] | None:
     state.rank = _json_int(entry, "rank")
     state.pid = next((pid for key in ("_PID", "SYSLOG_PID", "pid", "process", "process_id") if (pid := _json_int(entry, key)) is not None), None)
     whole = text.endswith(b"\n") or "log" not in entry or "stream" not in entry
-    lines = text.removesuffix(b"\n").split(b"\n")
-    pieces = [piece for line in lines for piece in _split(state.fork(), _ANSI.sub(b"", line).rstrip(b"\r"))]
-    if pieces and not whole:
-        pieces[-1] = pieces[-1]._replace(continues=True)
+    lines = [_ANSI.sub(b"", line).replace(b"\x00", b"") for line in text.removesuffix(b"\n").split(b"\n")]
+    pieces: list[Piece] = []
+    for number, line in enumerate(lines):
+        cut = number == len(lines) - 1 and not whole
+        pieces += [piece._replace(same_entry=number > 0) for piece in _peel_carried(state.fork(), line, continues=cut)]
     return pieces
 
 

@@ -9,7 +9,6 @@ closed when its grammar ends. Identity is what keeps interleaved streams apart:
 Lines that neither hold a rule's literal nor touch an open record change nothing, so a reader may skip them.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from recompile_watch.core.prefixes import Piece, Stamp, peel
@@ -18,6 +17,8 @@ from recompile_watch.core.rules import Match, Rule, Ruleset
 REACH_BYTES = 1 << 16  # how far behind its last line a torch record may still go on (other ranks, other threads print between)
 REACH_LINES = 200  # the same for a bare record while only lines of other channels pass
 MAX_RECORD_BYTES = 4 << 20
+# What a line of these artifacts can be the head of; their records quote exceptions that are no events.
+_ARTIFACT_EVENTS = {b"__graph_breaks": "graph_break", b"__recompiles": "recompile", b"__recompiles_verbose": "recompile"}
 HEAD_LINES = 64  # only so near to the beginning of a log can a record have lost its head
 BEFORE_BYTES = 512  # a header line on the line before, with an empty message, is this short
 
@@ -68,7 +69,8 @@ class Joiner:
         self._rules = rules.rules
         self._orphans = tuple(rule for rule in rules.rules if rule.orphan is not None)
         self._open: list[Record] = []
-        self._carried: dict[bytes, Piece] = {}
+        self._carried: dict[bytes, tuple[Piece, int, int]] = {}
+        self._number, self._offset, self._last_is_torn = 0, 0, False
 
     @property
     def open(self) -> list[Record]:
@@ -90,8 +92,9 @@ class Joiner:
         terminated: False for a last line without newline.
         """
         closed = self._expire(number, offset)
-        for piece in peel(raw):
-            closed += self._piece(number, offset, self._carry(piece), before, opens)
+        self._number, self._offset, self._last_is_torn = number, offset, not terminated
+        for piece, first_number, first_offset in self._whole(raw, number, offset):
+            closed += self._piece(first_number, first_offset, piece, before, opens)
         for record in self._open:
             if record.last_line == number:
                 record.end = offset + len(raw) + 1
@@ -112,10 +115,15 @@ class Joiner:
 
     def close(self) -> list[Record]:
         """Closes what is open, at the end of the input."""
-        for piece in self._carried.values():
-            self._piece(0, 0, piece._replace(continues=False), b"", False)
+        closed: list[Record] = []
+        for held, number, offset in self._carried.values():
+            for piece in _again(held):
+                closed += self._piece(number, offset, piece, b"", True)
         self._carried.clear()
-        closed, self._open = self._open, []
+        if self._last_is_torn:
+            for record in self._open:
+                record.unterminated = True
+        closed, self._open = closed + self._open, []
         for record in closed:
             record.cut = True
         return closed
@@ -135,19 +143,27 @@ class Joiner:
             return offset > record.end + REACH_BYTES
         return number - record.last_line > REACH_LINES
 
-    def _carry(self, piece: Piece) -> Piece:
-        """Puts the parts of a line that its carrier cut (Docker 16 KiB, CRI ``P``) together again."""
-        held = self._carried.pop(piece.channel, None)
+    def _whole(self, raw: bytes, number: int, offset: int) -> list[tuple[Piece, int, int]]:
+        """The pieces of a line, put together again where its carrier had cut it (Docker 16 KiB, CRI ``P``).
+
+        Each comes with the number and offset of the physical line it begins on.
+        """
+        pieces = peel(raw)
+        first, last = pieces[0], pieces[-1]
+        held = self._carried.pop(first.carrier, None) if first.carrier is not None else None
         if held is not None:
-            piece = held._replace(text=held.text + piece.text, continues=piece.continues)
-        if piece.continues and len(piece.text) < MAX_RECORD_BYTES:
-            self._carried[piece.channel] = piece
-            return piece
-        return _again(piece) if held is not None and not piece.torch else piece
+            piece, number, offset = held
+            first = piece._replace(carried=piece.carried + first.carried)
+            if last.continues and len(first.carried) < MAX_RECORD_BYTES:
+                self._carried[piece.carrier or b""] = (first, number, offset)
+                return []
+            return [(again, number, offset) for again in _again(first)]
+        if last.continues:
+            self._carried[last.carrier or b""] = (last, number, offset)
+            pieces.pop()
+        return [(piece, number, offset) for piece in pieces]
 
     def _piece(self, number: int, offset: int, piece: Piece, before: bytes, opens: bool) -> list[Record]:
-        if piece.continues:
-            return []
         taker = self._taker(piece)
         if taker is not None and not self._starts_same(taker, piece):
             self._append(taker, number, offset, piece.text)
@@ -165,6 +181,8 @@ class Joiner:
             if head.channel != piece.channel or head.rank != piece.rank or record.ended:
                 continue
             if piece.torch and piece.torch == head.torch:
+                return record
+            if piece.same_entry and record.last_line == self._number and not piece.torch:
                 return record
             if not piece.torch and record.takes_bare and self._takes_bare(record, piece):
                 return record
@@ -184,14 +202,19 @@ class Joiner:
 
     def _append(self, record: Record, number: int, offset: int, text: bytes) -> None:
         self.extend(record, number, offset, text, offset)
+        record.last_line = self._number
         if record.rule.ends is not None and record.rule.ends.search(text) is not None:
             record.ended = True
 
     def _opened(self, number: int, offset: int, piece: Piece, before: bytes) -> Record | None:
+        only = _ARTIFACT_EVENTS.get(piece.artifact)
+        text = piece.text if piece.torch else piece.text.lstrip()
         for rule in self._rules:
+            if only is not None and rule.event != only:
+                continue
             if not any(literal in piece.text for literal in rule.literals):
                 continue
-            match = rule.pattern.search(piece.text) if rule.anywhere else rule.pattern.match(piece.text)
+            match = rule.pattern.search(piece.text) if rule.anywhere else rule.pattern.match(text)
             if match is not None:
                 return self._record(rule, match, number, offset, piece, before)
         if number <= HEAD_LINES:
@@ -201,14 +224,13 @@ class Joiner:
                     return self._record(rule, None, number, offset, piece, before)
         return None
 
-    @staticmethod
-    def _record(rule: Rule, match: Match | None, number: int, offset: int, piece: Piece, before: bytes) -> Record:
+    def _record(self, rule: Rule, match: Match | None, number: int, offset: int, piece: Piece, before: bytes) -> Record:
         stamp = piece.stamp
         if stamp is None and rule.after_blank and before:
             header = peel(before)[-1]
             if header.headed and not header.text.strip() and header.channel == piece.channel:
                 stamp = header.stamp
-        record = Record(rule, match, number, offset, piece, stamp, [piece.text], [(number, offset)], last_line=number, size=len(piece.text))
+        record = Record(rule, match, number, offset, piece, stamp, [piece.text], [(number, offset)], last_line=self._number, size=len(piece.text))
         if rule.continues is None and record.takes_bare:
             record.ended = True
         elif rule.ends is not None and rule.ends.search(piece.text) is not None:
@@ -236,16 +258,13 @@ class Joiner:
         return True
 
 
-def _again(piece: Piece) -> Piece:
+def _again(piece: Piece) -> list[Piece]:
     """Peels a text that was only now put together from its parts."""
-    inner = peel(piece.text)[0]
-    return inner._replace(
-        channel=piece.channel, stamp=inner.stamp or piece.stamp, outer_stamp=piece.outer_stamp or piece.stamp,
-        rank=piece.rank if inner.rank is None else inner.rank, pid=piece.pid if inner.pid is None else inner.pid,
-        headed=inner.headed or piece.headed,
-    )  # fmt: skip
-
-
-def texts_of(records: Iterable[Record]) -> list[bytes]:
-    """The joined messages of some records (for tests and reports)."""
-    return [record.message() for record in records]
+    return [
+        inner._replace(
+            channel=b"\x00".join(part for part in (piece.channel, inner.channel) if part),
+            stamp=inner.stamp or piece.stamp, outer_stamp=piece.outer_stamp or piece.stamp,
+            rank=piece.rank if inner.rank is None else inner.rank, pid=piece.pid if inner.pid is None else inner.pid,
+        )
+        for inner in peel(piece.carried)
+    ]  # fmt: skip

@@ -25,7 +25,7 @@ _TYPES = {"int", "float", "bool", "str", "optional_float"}
 _KEYS = {
     "id": str, "event": str, "title": str, "severity": str, "why": str, "docs": str, "torch": str, "literal": (str, list), "pattern": str,
     "anywhere": bool, "continues": list, "ends": str, "finds": list, "types": dict, "values": dict, "needs": list, "reader": str,
-    "orphan": str, "after_blank": bool, "inside": bool, "match": list, "no_match": list, "max_lines": int,
+    "orphan": str, "after_blank": bool, "fallback": bool, "inside": bool, "match": list, "no_match": list, "max_lines": int,
 }  # fmt: skip
 _REQUIRED = ("id", "event", "title", "severity", "why", "literal", "pattern")
 _OPTIONS = re2.Options()
@@ -73,7 +73,7 @@ class Rule:
     line that can only come from the middle of such a record (its head is cut off). finds: searched in the joined
     record; named groups become fields. needs: fields without which the record is partial. inside: the record may
     hold an exception that is an event of its own. after_blank: the time stands on the line before, whose own
-    message is empty.
+    message is empty. fallback: tried only after all other rules.
     """
 
     id: str
@@ -95,6 +95,7 @@ class Rule:
     reader: str | None = None
     inside: bool = False
     after_blank: bool = False
+    fallback: bool = False
     max_lines: int = 2000
     docs: str | None = None
     torch: str | None = None
@@ -140,7 +141,7 @@ def merge(groups: Iterable[Iterable[Rule]]) -> Ruleset:
     for group in groups:
         for rule in group:
             by_id[rule.id] = rule
-    return Ruleset(tuple(by_id.values()))
+    return Ruleset(tuple(sorted(by_id.values(), key=lambda rule: (rule.fallback, rule.anywhere))))
 
 
 def _mistakes(entry: dict[str, object], where: str) -> list[RuleError]:
@@ -221,7 +222,7 @@ def _rule(entry: dict[str, object], source: str) -> Rule:
         orphan=_compile(text["orphan"]) if "orphan" in text else None,
         finds=tuple(_compile(pattern) for pattern in _texts(entry.get("finds", []))),
         types=types, values=values, needs=tuple(_texts(entry.get("needs", []))), reader=text.get("reader"),
-        inside=bool(entry.get("inside", False)), after_blank=bool(entry.get("after_blank", False)), max_lines=limit,
+        inside=bool(entry.get("inside", False)), fallback=bool(entry.get("fallback", False)), after_blank=bool(entry.get("after_blank", False)), max_lines=limit,
         docs=text.get("docs"), torch=text.get("torch"),
         matches=tuple(Sample(sample["line"], sample.get("fields", {})) for sample in samples),
         refuses=tuple(_texts(entry.get("no_match", []))),

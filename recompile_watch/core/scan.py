@@ -9,12 +9,16 @@ from typing import Protocol
 
 import hyperscan
 
+# Lines in which a literal cannot be seen: cut by their carrier (CRI's P flag, Docker's entry without a newline), or
+# printed by journald as a list of numbers.
+_CUT_LINES = (rb" std(out|err) P ", rb'([^n]|[^\\]n)","stream":"std', rb'"MESSAGE" ?: ?\[\d')
+
 
 class Matcher(Protocol):
     """Finds literals in bytes."""
 
     def ends(self, block: bytes) -> list[int]:
-        """The offsets, ascending, just behind each literal found in ``block``."""
+        """The offsets, ascending, just behind each literal (or mark of a cut line) found in ``block``."""
         ...
 
 
@@ -22,26 +26,21 @@ class LiteralMatcher:
     """Hyperscan over all literals at once, case-sensitive, byte for byte."""
 
     def __init__(self, literals: Iterable[bytes]) -> None:
-        self._literals = tuple(literals)
+        expressions = [_escaped(literal) for literal in literals] + list(_CUT_LINES)
         self._database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
-        if self._literals:
-            self._database.compile(
-                expressions=[_escaped(literal) for literal in self._literals],
-                ids=list(range(len(self._literals))),
-                elements=len(self._literals),
-                flags=[0] * len(self._literals),
-            )
+        self._database.compile(
+            expressions=expressions, ids=list(range(len(expressions))), elements=len(expressions), flags=[0] * len(expressions)
+        )
 
     def ends(self, block: bytes) -> list[int]:
         """The offsets, ascending, just behind each literal found in ``block``."""
         found: list[int] = []
-        if self._literals:
-            append = found.append
+        append = found.append
 
-            def on_match(_id: int, _start: int, end: int, _flags: int, _context: object) -> None:
-                append(end)
+        def on_match(_id: int, _start: int, end: int, _flags: int, _context: object) -> None:
+            append(end)
 
-            self._database.scan(block, match_event_handler=on_match)
+        self._database.scan(block, match_event_handler=on_match)
         return found
 
 

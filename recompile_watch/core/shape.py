@@ -16,7 +16,7 @@ _ADJACENT = re.compile(
     re.MULTILINE,
 )
 _PREFIXED = re.compile(rb"(?:[>\s]*(?:\[\w+\]:)*\s?[VDIWEC]\d{4} \d\d:\d\d:\d\d\.\d+ |\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d,\d+\] )")
-_HEAD_LINE = re.compile(rb"(?:Recompiling function \S+ in|torch[._]+_?dynamo hit config|triggered by the following|last reason: |- \d+/\d+: |__recompiles)")
+_PREFIX_ONLY = re.compile(rb"\S*[VDIWEC]\d{4} \d\d:\d\d:\d\d\.\d+ [^\]]+\](?: \[[^\]]*\])*\s*")
 MIN_WRAP, MAX_WRAP = 40, 240
 
 
@@ -60,26 +60,38 @@ def _offset(head: bytes) -> int | None:
 
 
 def _wrapping(head: bytes) -> tuple[int | None, bool]:
-    """The width at which lines were wrapped, judged by the lines that torch's prefix makes unmistakable.
+    """The width at which lines were wrapped, and whether at blanks, judged by the lines that have torch's prefix.
 
-    A wrapped log has no longer line than the width, and most of its prefixed lines are followed by a bare line that
-    would not have fitted.
+    Cut in the middle of words, a log has no line longer than the width, and each line of just that width goes on with
+    a bare one. Cut at blanks, the first word of a bare line would not have fitted on the prefixed line before it.
     """
-    if not _HEAD_LINE.search(head.replace(b"\n", b"")):
-        return None, False
     lines = [line.rstrip(b"\r") for line in head.split(b"\n")]
     longest = max(map(_columns, lines), default=0)
     if not MIN_WRAP <= longest <= MAX_WRAP:
         return None, False
-    prefixed = [i for i, line in enumerate(lines[:-1]) if _PREFIXED.match(line)]
-    broken = [i for i in prefixed if lines[i + 1].strip() and not _PREFIXED.match(lines[i + 1])]
-    if not prefixed or len(broken) * 3 < len(prefixed):
-        return None, False
-    full = [i for i in broken if _columns(lines[i]) == longest]
-    if len(full) * 10 >= len(broken) * 9:
+    bare_next = [bool(after.strip()) and not _PREFIXED.match(after) for after in lines[1:]]
+    broken = [i for i, bare in enumerate(bare_next) if bare and _PREFIXED.match(lines[i])]
+    full = [i for i in range(len(lines) - 1) if _columns(lines[i]) == longest]
+    going_on = [i for i in full if bare_next[i]]
+    loose = [i for i in broken if _columns(lines[i]) != longest]
+    unforced = [i for i in broken if not _could_break(lines[i], lines[i + 1], longest)]
+    # Cut anywhere, some cut falls beside a blank; a program that breaks at blanks swallows them.
+    blank_at_cut = any(lines[i].endswith(b" ") or lines[i + 1].startswith(b" ") for i in going_on)
+    if len(broken) >= 2 and loose and len(unforced) * 10 <= len(broken) and not (blank_at_cut and len(loose) < len(going_on)):
+        return longest, True
+    if broken and len(full) >= 2 - (longest % 10 == 0) and len(going_on) * 2 > len(full) and len(loose) * 4 <= len(going_on):
         return longest, False
-    fits = [i for i in broken if _columns(lines[i]) + 1 + _columns(lines[i + 1].split(b" ", 1)[0]) <= longest]
-    return (None, False) if len(fits) * 10 > len(broken) else (longest, True)
+    return None, False
+
+
+def _could_break(line: bytes, after: bytes, width: int) -> bool:
+    """True when a program that breaks at blanks can have broken here: what follows would not have fitted.
+
+    torch pads guards and indents messages; the blanks at the break are lost, so their width is unknown.
+    """
+    if _columns(line) + 1 + _columns(after.split(b" ", 1)[0]) > width:
+        return True
+    return after.startswith((b"# ", b"^")) or _PREFIX_ONLY.fullmatch(line) is not None
 
 
 def _columns(line: bytes) -> int:
@@ -121,4 +133,4 @@ class Unwrapper:
             return False
         if not self._words:
             return _columns(self._previous) == self._width
-        return _columns(self._previous) + 1 + _columns(line.split(b" ", 1)[0]) > self._width
+        return _could_break(self._previous, line, self._width)

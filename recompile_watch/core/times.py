@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from recompile_watch.core.prefixes import Stamp
 
 _QUARTER_S = 900
-_NEAR_S = 300  # two clocks that differ from a quarter of an hour's multiple by more show different moments
+_NEAR_S = 60  # two clocks that differ from a quarter of an hour's multiple by more show different moments
 _FRACTION = re.compile(r"\.(\d+)")
 
 
@@ -91,9 +91,8 @@ class TimeResolver:
         local = _iso(f"{year:04d}-{month:02d}-{day:02d} {clock}")
         if carried is not None:
             offset = _offset_between(datetime.fromisoformat(local[:19]), carried)
-            if offset is None:
-                return carried.isoformat()  # the carrier's clock shows another moment: it has the full date
-            self.learn_offset(offset)
+            if offset is not None:
+                self.learn_offset(offset)
         self._near = date.fromisoformat(local[:10])
         return local + self._zone(local)
 
