@@ -11,7 +11,6 @@ from recompile_watch.core.events import Reason
 
 _ENTRY = re.compile(r"(?P<entry>!?\d{1,9}/\d{1,9}(?:/\d{1,9})?(?:_\d{1,9})?):(?: |$)")
 _QUOTED = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
-_COMMENT = re.compile(rf"(?:{_QUOTED}|[^'\"])*?(?P<comment>\s+# )")
 _HINT = re.compile(r"\s*\(HINT: ")
 _PARAMETER_HINT = re.compile(r"\.? Guard failed on a parameter, consider using ")
 # Forms whose end is known: what stands behind them in a log whose newlines are gone is not part of the guard.
@@ -45,40 +44,55 @@ def parse_reason(raw: str, function: str | None = None) -> Reason:
     if match:
         entry = match["entry"]
         raw = raw[match.end() :]
-    return Reason(entry, clean_guard(raw), classify(raw, function))
+    text = clean_guard(raw)
+    return Reason(entry, text, _cause(raw, text, function))
 
 
 def clean_guard(raw: str) -> str:
     """The guard expression alone: without torch's source comment, hint, user stack and padding."""
     text = raw.strip()
-    stack = _STACK.search(text)
-    if stack:
-        text = text[: stack.start()]
-    if not text.startswith(("tensor '", "BACKEND_MATCH", "GLOBAL_STATE", "Cache line")):
-        comment = _COMMENT.match(text)
-        if comment:
-            text = text[: comment.start("comment")]
-    for tail in (_HINT, _PARAMETER_HINT):
-        found = tail.search(text)
-        if found:
-            text = text[: found.start()]
+    if "User stack trace:" in text:
+        text = _STACK.split(text, maxsplit=1)[0]
+    if "# " in text and not text.startswith(("tensor '", "BACKEND_MATCH", "GLOBAL_STATE", "Cache line")):
+        text = _without_comment(text)
+    if "(HINT: " in text:
+        text = _HINT.split(text, maxsplit=1)[0]
+    if "Guard failed on a parameter" in text:
+        text = _PARAMETER_HINT.split(text, maxsplit=1)[0]
     known = _KNOWN_END.match(text)
     return (known[0] if known else text).strip()
 
 
+def _without_comment(text: str) -> str:
+    """The text in front of the first ``# `` that does not stand in a string."""
+    at = text.find("# ")
+    while at > 0:
+        code = text[:at]
+        if code[-1].isspace() and code.count("'") % 2 == 0 and code.count('"') % 2 == 0:
+            return code
+        at = text.find("# ", at + 1)
+    return text
+
+
 def classify(raw: str, function: str | None = None) -> str:
     """The cause (contract, section 4) of one guard failure; ``other`` where the text proves none."""
-    text = clean_guard(raw)
+    return _cause(raw, clean_guard(raw), function)
+
+
+def _cause(raw: str, text: str, function: str | None) -> str:
     if not text:
         return "empty"
-    for marker, cause in _FORMS:
-        if marker.match(text):
-            return cause if isinstance(cause, str) else cause(raw, text)
+    if text.startswith("tensor '") and "' size mismatch" in text:
+        return _tensor_size(raw, text)
+    form = _FORM.match(text)
+    if form is not None:
+        cause = _FORMS[int((form.lastgroup or "f0")[1:])][1]
+        return cause if isinstance(cause, str) else cause(raw, text)
     return _classify_expression(raw, text, function)
 
 
 def _tensor_size(raw: str, text: str) -> str:
-    on_parameter = _PARAMETER_HINT.search(raw) is not None or "._parameters[" in text
+    on_parameter = "Guard failed on a parameter" in raw or "._parameters[" in text
     return "parameter_size" if on_parameter else "size_mismatch"
 
 
@@ -95,34 +109,33 @@ def _object_id(_raw: str, text: str) -> str:
     return "bool_value" if re.match(r"___check_obj_id\([^,]*\.training,", text) else "object_identity"
 
 
-_FORMS: tuple[tuple[re.Pattern[str], str | Callable[[str, str], str]], ...] = tuple(
-    (re.compile(pattern, re.DOTALL), cause)
-    for pattern, cause in (
-        (r"tensor '.*' size mismatch", _tensor_size),
-        (r"tensor '.*' stride mismatch", "stride_mismatch"),
-        (r"tensor '.*' dtype mismatch", "dtype_mismatch"),
-        (r"tensor '.*' rank mismatch", "rank_mismatch"),
-        (r"tensor '.*' requires_grad mismatch", "requires_grad"),
-        (r"tensor '.*' (?:Tensor )?device index mismatch", "device_mismatch"),
-        (r"tensor '.*' dispatch key set mismatch", "dispatch_keys"),
-        (r"expected type of '.*' to be a tensor type", "type_identity"),
-        (r"Duplicate tensors? found|.* is aliased$|.*should not alias", "tensor_aliasing"),
-        (r"GLOBAL_STATE changed:", _global_state),
-        (r"(?:not )?___(?:is_grad_enabled|set_grad_enabled)|(?:not )?torch\.is_grad_enabled", "grad_mode"),
-        (r"___check_global_state|___check_torch_function_mode_stack|(?:not )?___is_torch_function_enabled", "global_state"),
-        (r"(?:not )?___are_deterministic_algorithms_enabled|utils_device\.CURRENT_DEVICE", "global_state"),
-        (r"BACKEND_MATCH failure|___check_current_backend|___skip_backend_check", "backend_match"),
-        (r"Cache line invalidated because", "object_identity"),
-        (r"(?:NameError: )?name '\w+' is not defined", "undefined_name"),
-        (r"___check_type_id|type\(.*\) ==|.*\.__class__ ==", "type_identity"),
-        (r"___check_obj_id", _object_id),
-        (r"(?:not )?(?:set\.__contains__|___dict_contains)\(|KeyError on ", "dict_keys"),
-        (r"(?:list|set|str|tuple)?\(?(?:dict\.keys\(|[^=]*\.keys\(\))", "dict_keys"),
-        (r"(?:___dict_version|___odict|___key_to_id|___const_keys)", "dict_keys"),
-        (r"len\(.*\) (?:==|!=|<|<=|>|>=) ", "container_length"),
-        (r"not [\w.\[\]'\"]+$", "container_length"),
-    )
+_FORMS: tuple[tuple[str, str | Callable[[str, str], str]], ...] = (
+    (r"tensor '.*' size mismatch", _tensor_size),
+    (r"tensor '.*' stride mismatch", "stride_mismatch"),
+    (r"tensor '.*' dtype mismatch", "dtype_mismatch"),
+    (r"tensor '.*' rank mismatch", "rank_mismatch"),
+    (r"tensor '.*' requires_grad mismatch", "requires_grad"),
+    (r"tensor '.*' (?:Tensor )?device index mismatch", "device_mismatch"),
+    (r"tensor '.*' dispatch key set mismatch", "dispatch_keys"),
+    (r"expected type of '.*' to be a tensor type", "type_identity"),
+    (r"Duplicate tensors? found|[^ ]+ (?:is aliased$|should not alias)|[^ ]*should not alias", "tensor_aliasing"),
+    (r"GLOBAL_STATE changed:", _global_state),
+    (r"(?:not )?___(?:is_grad_enabled|set_grad_enabled)|(?:not )?torch\.is_grad_enabled", "grad_mode"),
+    (r"___check_global_state|___check_torch_function_mode_stack|(?:not )?___is_torch_function_enabled", "global_state"),
+    (r"(?:not )?___are_deterministic_algorithms_enabled|utils_device\.CURRENT_DEVICE", "global_state"),
+    (r"BACKEND_MATCH failure|___check_current_backend|___skip_backend_check", "backend_match"),
+    (r"Cache line invalidated because", "object_identity"),
+    (r"(?:NameError: )?name '\w+' is not defined", "undefined_name"),
+    (r"___check_type_id|type\(.*\) ==|.*\.__class__ ==", "type_identity"),
+    (r"___check_obj_id", _object_id),
+    (r"(?:not )?(?:set\.__contains__|___dict_contains)\(|KeyError on ", "dict_keys"),
+    (r"(?:list|set|str|tuple)?\(?(?:dict\.keys\(|[^=]*\.keys\(\))", "dict_keys"),
+    (r"(?:___dict_version|___odict|___key_to_id|___const_keys)", "dict_keys"),
+    (r"len\(.*\) (?:==|!=|<|<=|>|>=) ", "container_length"),
+    (r"not [\w.\[\]'\"]+$", "container_length"),
 )
+# All forms as one pattern: which alternative matched names the cause.
+_FORM = re.compile("|".join(f"(?P<f{number}>{pattern})" for number, (pattern, _) in enumerate(_FORMS)), re.DOTALL)
 
 
 def _classify_expression(raw: str, text: str, function: str | None) -> str:

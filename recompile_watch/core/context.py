@@ -93,7 +93,7 @@ class Context:
                 before.drop = True
             elif rule == "torch.recompile_error" and _same_place(before.event, event):
                 return []
-        if rule == "torch.recompile_error" and before is None:
+        if rule == "torch.recompile_error":
             twin = next((h for h in reversed(self._queue) if h.event.kind == "recompile" and _same_place(h.event, event)), None)
             if twin is not None and twin.event.reasons[:1] == event.reasons[:1]:
                 twin.waits = False

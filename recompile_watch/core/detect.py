@@ -5,7 +5,8 @@ events can tell, such as whether a limit refused the recompile.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from typing import NamedTuple
 
 from recompile_watch.core.causes import parse_reason
@@ -16,7 +17,7 @@ from recompile_watch.core.rules import Ruleset, captures
 
 Fields = dict[str, object]
 _EVENT_FIELDS = ("function", "file", "line_no", "compile_id")
-_CACHED_REASONS = 20_000
+_CACHED_LINES = 50_000
 _REASON_LINE = re.compile(rb"\s*- (?:(?=!?\d{1,9}/\d{1,9}(?:/\d+)?(?:_\d+)?:(?: |$))|(?!User stack trace:| {2,}\S))")
 _ENTRY_START = re.compile(rb"\s- (?=!?\d{1,9}/\d{1,9}(?:/\d+)?:(?: |$))")
 _FRAME = re.compile(rb"File \"(?P<file>[^\"\n]+)\", (?:line (?P<line>\d+), )?in (?P<function>[^\n]+?)(?=\s{2,}|\n|$| [a-z_]+ ?[=(.])")
@@ -39,7 +40,7 @@ class Detector:
     def __init__(self, rules: Ruleset, source: str) -> None:
         self._source = source
         self._inner = tuple(rule for rule in rules.rules if rule.anywhere)
-        self._reasons: dict[tuple[bytes, str | None], Reason] = {}
+        self._reasons: dict[bool, dict[bytes, tuple[Reason, ...]]] = {}
 
     def sightings(self, record: Record) -> list[Sighting]:
         """The events of one record, in the order of their lines; empty when it proves to be only a quotation."""
@@ -82,15 +83,26 @@ class Detector:
         )  # fmt: skip
         return Sighting(event, record.stamp, head.outer_stamp, rule.id, head.headed)
 
-    def reason(self, text: bytes, function: str | None) -> Reason:
-        """The parsed reason, remembered: a storm repeats each one up to the limit."""
-        key = (text, function)
-        found = self._reasons.get(key)
-        if found is None:
-            if len(self._reasons) >= _CACHED_REASONS:
-                self._reasons.clear()
-            found = self._reasons[key] = parse_reason(decode(text), function)
-        return found
+    def reasons(self, lines: list[bytes], function: str | None) -> Iterator[Reason]:
+        """The reasons on the lines of a recompile block, remembered: a storm repeats each line up to the limit."""
+        known = self._reasons.setdefault(function == "forward", {})
+        found = list(map(known.get, lines))
+        if None in found:
+            if len(known) >= _CACHED_LINES:
+                known.clear()
+            for index, reasons in enumerate(found):
+                if reasons is None:
+                    found[index] = known[lines[index]] = tuple(_parse_reason_line(lines[index], function))
+        return chain.from_iterable(reasons or () for reasons in found)
+
+
+def _parse_reason_line(line: bytes, function: str | None) -> Iterator[Reason]:
+    for part in _ENTRY_START.split(line) if line.count(b" - ") > 1 else (line,):
+        start = _REASON_LINE.match(part)
+        if start is not None and part[start.end() :].strip():
+            yield parse_reason(decode(part[start.end() :]), function)
+        elif part[:1].isdigit() or part[:1] == b"!":
+            yield parse_reason(decode(part), function)
 
 
 def decode(text: bytes) -> str:
@@ -146,23 +158,16 @@ def _read_plain(detector: Detector, record: Record, fields: Fields) -> list[Sigh
 def _read_recompile(detector: Detector, record: Record, fields: Fields) -> list[Sighting]:
     """A recompile block of any version: one reason per cache entry, newest first."""
     function = _text(fields.get("function"))
-    lines: list[bytes] = []
-    for text in record.texts[1:] if record.match is not None else record.texts:
-        lines += _ENTRY_START.split(text) if text.count(b" - ") > 1 else [text]
+    reasons: list[Reason] = []
     if record.match is not None:
-        lines = [*_reasons_on_head(record.texts[0][record.match.end() :]), *lines]
-    reasons = []
-    for line in lines:
-        start = _REASON_LINE.match(line)
-        if start is not None and line[start.end() :].strip():
-            reasons.append(detector.reason(line[start.end() :], function))
-        elif line[:1].isdigit() or line[:1] == b"!":
-            reasons.append(detector.reason(line, function))
+        for line in _reasons_on_head(record.texts[0][record.match.end() :]):
+            reasons += detector.reasons([line], function)
+    reasons += detector.reasons(record.texts[1:] if record.match is not None else record.texts, function)
     if any(reason.entry is not None for reason in reasons):  # then the others are lines of a user stack
         reasons = [reason for reason in reasons if reason.entry is not None]
     index = _index(record)
     cut = (record.cut and record.unterminated) or ((record.cut or record.torn) and index is not None and len(reasons) < index)
-    partial = not reasons or record.match is None or cut or function is None
+    partial = cut or (record.rule.event == "recompile" and (not reasons or record.match is None or function is None))
     fields = {"function": None, "file": None, "line_no": None, **fields}
     return [detector.sighting(record, fields, reasons=tuple(reasons), partial=partial)]
 

@@ -9,7 +9,7 @@ from recompile_watch.core.context import Context
 from recompile_watch.core.detect import Detector, Sighting
 from recompile_watch.core.events import Event
 from recompile_watch.core.lines import LineReader
-from recompile_watch.core.records import Record
+from recompile_watch.core.records import Record, RecordOrder
 from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.scan import Matcher
 from recompile_watch.core.shape import HEAD_BYTES, Shape, Unwrapper, shape_of
@@ -99,23 +99,3 @@ class _LogReader:
     def _sightings(self, closed: list[Record], still_open: list[Record]) -> list[Sighting]:
         records = self._order.ordered(closed, still_open)
         return [sighting for record in records for sighting in self._detector.sightings(record)]
-
-
-class RecordOrder:
-    """Puts records that closed in another order back into the order of their first lines."""
-
-    def __init__(self) -> None:
-        self._waiting: list[Record] = []
-
-    def ordered(self, closed: list[Record], still_open: list[Record]) -> list[Record]:
-        """The records that nothing open stands before."""
-        if closed:
-            self._waiting += closed
-            self._waiting.sort(key=lambda record: (record.offset, record.line))
-        if not still_open:
-            ready, self._waiting = self._waiting, []
-            return ready
-        first = min(record.offset for record in still_open)
-        count = next((i for i, record in enumerate(self._waiting) if record.offset >= first), len(self._waiting))
-        ready, self._waiting = self._waiting[:count], self._waiting[count:]
-        return ready

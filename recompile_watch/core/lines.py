@@ -6,6 +6,8 @@ and end makes no difference, and neither does leaving the matcher out.
 """
 
 
+import re
+
 from recompile_watch.core.prefixes import peel
 from recompile_watch.core.records import BEFORE_BYTES, HEAD_LINES, MAX_RECORD_BYTES, Joiner, Record
 from recompile_watch.core.rules import Ruleset
@@ -13,6 +15,7 @@ from recompile_watch.core.scan import Matcher
 from recompile_watch.core.shape import Unwrapper
 
 MAX_LINE_BYTES = 1 << 20
+_RUN_BYTES = 1 << 13
 _PLAIN_TEXTS = 50_000  # remembered message lines; a storm repeats the same few thousand
 
 
@@ -185,33 +188,42 @@ class LineReader:
         if record.last_line != self._number - 1 or not text or not raw.endswith(text) or record.rule.ends is not None:
             return position
         prefix = raw[: len(raw) - len(text)]
-        width, number, plain = len(prefix), self._number, self._plain
-        start = position
-        find, startswith, append = region.find, region.startswith, record.texts.append
-        room = 50 * record.rule.max_lines
-        while startswith(prefix, position):
-            begin = position + width
-            stop = find(b"\n", begin)
-            text = region[begin:stop]
-            if text not in plain and not self._is_plain(text):
+        while region.startswith(prefix, position):
+            taken = self._take_run(record, region, position, prefix)
+            if not taken:
                 break
-            if text[:1] != b" " or len(record.texts) > room or record.size > MAX_RECORD_BYTES:
-                break
-            append(text)
-            record.size += len(text)
-            number += 1
-            position = stop + 1
-        if position > start:
-            self._offset += position - start
-            record.last_line, record.end = number - 1, self._offset
-            self._number = number
+            position += taken
+            self._offset += taken
+            record.last_line, record.end = self._number - 1, self._offset
         return position
 
+    def _take_run(self, record: Record, region: bytes, position: int, prefix: bytes) -> int:
+        """Takes a stretch of lines that all begin with ``prefix``; its length in bytes, 0 when the next line is no such.
+
+        Splitting the stretch at once keeps the work on each line inside the interpreter's own loops.
+        """
+        width = len(prefix)
+        stop = region.rfind(b"\n", position, position + _RUN_BYTES)
+        if stop < 0:
+            return 0
+        parts = region[position + width : stop].split(b"\n" + prefix)
+        parts[-1] = parts[-1].partition(b"\n")[0]
+        if not self._plain.issuperset(parts):
+            for index, text in enumerate(parts):
+                if text not in self._plain and not self._is_plain(text):
+                    del parts[index:]
+                    break
+        length = sum(map(len, parts)) + len(parts) * (width + 1)
+        if not parts or record.size + length > MAX_RECORD_BYTES or len(record.texts) + len(parts) > 50 * record.rule.max_lines:
+            return 0
+        record.texts += parts
+        record.size += length - len(parts) * (width + 1)
+        self._number += len(parts)
+        return length
+
     def _is_plain(self, text: bytes) -> bool:
-        """True when peeling would leave this message as it stands; remembered."""
-        line = b"V0101 00:00:00.000000 1 a.py:1] " + text
-        pieces = peel(line)
-        if len(pieces) != 1 or pieces[0].text != text:
+        """True when this is an indented message that peeling would leave as it stands; remembered."""
+        if text[:1] != b" " or _SUSPECT.search(text) is not None and _peels(text):
             return False
         if len(self._plain) >= _PLAIN_TEXTS:
             self._plain.clear()
@@ -219,3 +231,10 @@ class LineReader:
         return True
 
 
+# What a message must hold at least for any layer of ``peel`` to change it.
+_SUSPECT = re.compile(rb"[\x00\x1b\r]|&[a-z#]|\[(?:rank|default|repeated|\d{4}-|\d*;|0m)|\*\*|\d:\d\d:\d|#033|\]$")
+
+
+def _peels(text: bytes) -> bool:
+    pieces = peel(b"V0101 00:00:00.000000 1 a.py:1] " + text)
+    return len(pieces) != 1 or pieces[0].text != text

@@ -77,6 +77,11 @@ class Joiner:
         """The records that still wait for lines, oldest first."""
         return self._open
 
+    @property
+    def is_carrying(self) -> bool:
+        """True while a line that its carrier cut waits for its rest."""
+        return bool(self._carried)
+
     def wants_every_line(self) -> bool:
         """True while a bare record or a line cut by its carrier is open: the very next lines decide about it."""
         return bool(self._carried) or any(record.takes_bare for record in self._open)
@@ -256,6 +261,26 @@ class Joiner:
             record.torn = True  # the beginning of one of its own lines, in which another process wrote
             return False
         return True
+
+
+class RecordOrder:
+    """Puts records that closed in another order back into the order of their first lines."""
+
+    def __init__(self) -> None:
+        self._waiting: list[Record] = []
+
+    def ordered(self, closed: list[Record], still_open: list[Record]) -> list[Record]:
+        """The records that nothing open stands before."""
+        if closed:
+            self._waiting += closed
+            self._waiting.sort(key=lambda record: (record.offset, record.line))
+        if not still_open:
+            ready, self._waiting = self._waiting, []
+            return ready
+        first = min(record.offset for record in still_open)
+        count = next((i for i, record in enumerate(self._waiting) if record.offset >= first), len(self._waiting))
+        ready, self._waiting = self._waiting[:count], self._waiting[count:]
+        return ready
 
 
 def _again(piece: Piece) -> list[Piece]:

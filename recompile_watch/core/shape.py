@@ -77,6 +77,8 @@ def _wrapping(head: bytes) -> tuple[int | None, bool]:
     unforced = [i for i in broken if not _could_break(lines[i], lines[i + 1], longest)]
     # Cut anywhere, some cut falls beside a blank; a program that breaks at blanks swallows them.
     blank_at_cut = any(lines[i].endswith(b" ") or lines[i + 1].startswith(b" ") for i in going_on)
+    if len(broken) >= 2 and all(_PREFIX_ONLY.fullmatch(lines[i]) for i in broken):
+        return longest, True
     if len(broken) >= 2 and loose and len(unforced) * 10 <= len(broken) and not (blank_at_cut and len(loose) < len(going_on)):
         return longest, True
     if broken and len(full) >= 2 - (longest % 10 == 0) and len(going_on) * 2 > len(full) and len(loose) * 4 <= len(going_on):

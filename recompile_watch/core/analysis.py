@@ -1,0 +1,313 @@
+"""Events become a report: counts, findings, series and a status. Parts of a log add up: see ``Analysis.merge``."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from recompile_watch.core.compile_id import parse_compile_id
+from recompile_watch.core.events import TORCH_KINDS, Event
+from recompile_watch.core.findings import DEFAULT_LIMIT, LIMIT_KIND, NO_FINDING, Finding, Headroom, Wording, group_key, in_order
+from recompile_watch.core.groups import Group, GroupKey
+from recompile_watch.core.phases import MARK_KINDS, Phases
+from recompile_watch.core.rules import Ruleset
+from recompile_watch.core.series import Numbers, Series
+from recompile_watch.core.wording import version_of
+
+MAX_GROUPS = 5_000
+MAX_COMPILES = 20_000
+_HAS_PHASE = TORCH_KINDS | {"forecast_failure", "out_of_memory", "cpu_fallback"}
+# Reasons for which a part of a source that should have been read was not.
+CUT_SHORT = frozenset(
+    {
+        "truncated_gzip", "bad_gzip_member", "truncated_zstd", "bad_zstd_frame", "trailing_garbage", "bomb", "shrunk_while_read", "vanished",
+        "unsupported_compression",
+    }
+)  # fmt: skip
+# Lines of torch that could not be read; with --strict they make the status unknown.
+UNREAD_TORCH = frozenset({"torn_trace_line", "bad_trace_line", "line_too_long"})
+
+_Place = tuple[str | None, str | None, int | None]
+_Compile = tuple[str, int | None, str]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFacts:
+    """What reading one source came to. unread: what could not be read, by reason. error: why it could not be opened."""
+
+    path: str
+    bytes: int = 0
+    lines: int = 0
+    unread: Mapping[str, int] = field(default_factory=dict)
+    torch_version: str | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What only the caller knows. errors: sources that were not found, one line each. torch_version: as the user named
+    it. is_strict: unread torch lines make the status unknown. unread: what was passed over while looking for sources.
+    """
+
+    sources: tuple[SourceFacts, ...] = ()
+    errors: tuple[str, ...] = ()
+    torch_version: str | None = None
+    is_strict: bool = False
+    unread: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceReport:
+    """A source in the report; the times are those of its first and last event that has one."""
+
+    facts: SourceFacts
+    first_time: str | None
+    last_time: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a log means. status: ``ok``, ``warning``, ``critical`` or ``unknown``.
+
+    problems: why the evidence is incomplete, one line each; they make the status unknown unless something is critical.
+    torch_version_from: ``option``, ``log`` or None. counts: events by kind.
+    """
+
+    status: str
+    problems: tuple[str, ...]
+    torch_version: str | None
+    torch_version_from: str | None
+    sources: tuple[SourceReport, ...]
+    unread: Mapping[str, int]
+    counts: Mapping[str, int]
+    findings: tuple[Finding, ...]
+    series: Numbers
+
+
+@dataclass(slots=True)
+class _Source:
+    """The first and last time of a source's events, in log order."""
+
+    path: str
+    first: str | None = None
+    last: str | None = None
+
+
+class Analysis:
+    """Takes the events of any number of sources, each source's in log order, and says what they mean."""
+
+    def __init__(self, rules: Ruleset) -> None:
+        self._wording = Wording(rules)
+        self._counts: dict[str, int] = {}
+        self._sources: dict[str, _Source] = {}
+        self._source = _Source("")
+        self._series = Series()
+        self._takers = self._series.takers
+        self._phases = Phases()
+        self._groups: dict[GroupKey, Group] = {}
+        self._keys: dict[tuple[object, ...], GroupKey] = {}
+        self._entries: dict[_Place, int] = {}
+        self._limits: dict[_Place, int | None] = {}
+        self._limit: int | None = None
+        self._compiles: dict[_Compile, GroupKey] = {}
+        self._seconds: dict[_Compile, float] = {}
+        self._moment: tuple[str, datetime | None] = ("", None)
+
+    def __getstate__(self) -> dict[str, object]:
+        return {name: value for name, value in self.__dict__.items() if name not in ("_takers", "_keys")}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__dict__.update(state)
+        self._takers, self._keys = self._series.takers, {}
+
+    def add(self, event: Event) -> None:
+        """Takes one event. Bulk kinds cost a few dictionary updates and nothing else."""
+        kind, source, time = event[0], event[1], event[4]
+        counts = self._counts
+        counts[kind] = counts.get(kind, 0) + 1
+        span = self._source
+        if span.path != source:
+            span = self._source = self._sources.setdefault(source, _Source(source))
+        if time is not None:
+            span.last = time
+            if span.first is None:
+                span.first = time
+        take = self._takers.get(kind)
+        if take is not None:
+            take(event)
+        if kind not in NO_FINDING:
+            self._find(event)
+        elif kind in MARK_KINDS:
+            self._phases.mark(kind, source, self._at(time))
+        elif kind == "compile_time":
+            self._add_compile_time(event)
+
+    def merge(self, later: "Analysis") -> None:
+        """Takes in what another analysis saw, as if its events had been added after those of this one."""
+        for kind, count in later._counts.items():
+            self._counts[kind] = self._counts.get(kind, 0) + count
+        for path, span in later._sources.items():
+            mine = self._sources.setdefault(path, _Source(path))
+            mine.first, mine.last = mine.first or span.first, span.last or mine.last
+        self._series.merge(later._series)
+        resolved = self._phases.merge(later._phases)
+        for key, group in later._groups.items():
+            known = self._groups.get(key)
+            if known is not None:
+                known.merge(group, resolved)
+            else:
+                group.resolve(resolved)
+                self._groups[key] = group
+        for place, entries in later._entries.items():
+            self._entries[place] = max(entries, self._entries.get(place, 0))
+        self._limits.update(later._limits)
+        self._limit = later._limit if later._limit is not None else self._limit
+        self._merge_compiles(later)
+
+    def report(self, facts: Facts) -> Report:
+        """Everything so far, as frozen values."""
+        version, origin = _torch_version(facts)
+        parsed = version_of(version)
+        findings = in_order([self._wording.finding(group, self._headroom(group), parsed) for group in self._groups.values()])
+        problems = _problems(facts, bool(self._counts))
+        return Report(
+            status=_status(findings, problems), problems=problems, torch_version=version, torch_version_from=origin,
+            sources=tuple(self._source_report(source) for source in facts.sources), unread=dict(facts.unread),
+            counts=dict(sorted(self._counts.items())), findings=findings, series=self._series.numbers(),
+        )  # fmt: skip
+
+    def _find(self, event: Event) -> None:
+        key = self._key(event)
+        at = self._at(event.time)
+        group = self._groups.get(key)
+        if group is None:
+            group = self._groups[key] = Group(key, event, event)
+        group.add(event, at)
+        if event.kind in _HAS_PHASE:
+            group.add_phase(*self._phases.phase_at(event.kind, event.source, event.pid, at))
+        if event.kind == "recompile":
+            self._count_entries(event, key)
+        elif event.kind == LIMIT_KIND:
+            self._learn_limit(event)
+
+    def _key(self, event: Event) -> GroupKey:
+        """The group of an event, remembered: a storm repeats few guards very often."""
+        raw = (event.kind, event.function, event.file, event.reasons[0].text if event.reasons else None, *map(str, _subject_fields(event)))
+        key = self._keys.get(raw)
+        if key is None:
+            if len(self._keys) >= MAX_COMPILES:
+                self._keys.clear()
+            key = group_key(event)
+            if key not in self._groups and len(self._groups) >= MAX_GROUPS:
+                key = GroupKey(key.kind, None, None, "(others)")
+            self._keys[raw] = key
+        return key
+
+    def _at(self, time: str | None) -> datetime | None:
+        if time is None:
+            return None
+        if self._moment[0] != time:
+            self._moment = (time, _parsed(time))
+        return self._moment[1]
+
+    def _count_entries(self, event: Event, key: GroupKey) -> None:
+        if event.extra.get("refused"):
+            return
+        if event.compile_id is not None and len(self._compiles) < MAX_COMPILES:
+            self._compiles[event.source, event.pid, event.compile_id] = key
+        text = event.compile_id or (event.reasons[0].entry if event.reasons else None)
+        parsed = parse_compile_id(text) if text else None
+        if parsed is None or parsed.frame_compile is None:
+            return
+        # The reasons name the entries that exist; the compile id names the one that is being made.
+        entries = parsed.frame_compile + (1 if event.compile_id else 2)
+        place = (event.function, event.file, event.line_no)
+        if entries > self._entries.get(place, 0) and (place in self._entries or len(self._entries) < MAX_COMPILES):
+            self._entries[place] = entries
+
+    def _learn_limit(self, event: Event) -> None:
+        limit = event.extra.get("limit")
+        if "accumulated" in str(event.extra.get("limit_name")) or not isinstance(limit, int):
+            return
+        self._limit = limit
+        if len(self._limits) < MAX_COMPILES:
+            self._limits[event.function, event.file, event.line_no] = limit
+
+    def _headroom(self, group: Group) -> Headroom | None:
+        """How much of the limit the group's function uses; None where nothing in the log tells."""
+        if group.key.kind not in ("recompile", LIMIT_KIND, "recompile_limit_error") or group.key.subject == "accumulated":
+            return None
+        places = {(event.function, event.file, event.line_no) for event in (group.first, group.last)}
+        hit = next((limit for place in places if (limit := self._limits.get(place)) is not None), None)
+        if hit is not None:
+            return Headroom(hit, hit)
+        entries = max((self._entries.get(place, 0) for place in places), default=0)
+        if not entries:
+            return None
+        limit = self._limit if self._limit is not None else DEFAULT_LIMIT
+        return Headroom(entries, limit if entries <= limit else None)
+
+    def _add_compile_time(self, event: Event) -> None:
+        seconds = event.extra.get("seconds")
+        self._phases.phase_at(event.kind, event.source, event.pid, self._at(event.time))
+        if event.compile_id is not None and isinstance(seconds, int | float):
+            self._cost((event.source, event.pid, event.compile_id), float(seconds))
+
+    def _cost(self, compiled: _Compile, seconds: float) -> None:
+        key = self._compiles.get(compiled)
+        if key is not None and key in self._groups:
+            self._groups[key].add_seconds(seconds)
+        elif len(self._seconds) < MAX_COMPILES:
+            self._seconds[compiled] = self._seconds.get(compiled, 0.0) + seconds
+
+    def _merge_compiles(self, later: "Analysis") -> None:
+        for compiled, seconds in later._seconds.items():
+            self._cost(compiled, seconds)
+        for compiled, key in later._compiles.items():
+            if len(self._compiles) < MAX_COMPILES:
+                self._compiles[compiled] = key
+
+    def _source_report(self, facts: SourceFacts) -> SourceReport:
+        span = self._sources.get(facts.path, _Source(facts.path))
+        return SourceReport(facts, span.first, span.last)
+
+
+def _subject_fields(event: Event) -> Iterable[object]:
+    extra = event.extra
+    if event.kind == "recompile":
+        return (extra.get("refused"),)
+    return [extra.get(n) for n in ("limit_name", "stance", "exception", "symbol", "model", "cause", "message", "compiled", "mode")]
+
+
+def _parsed(time: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(time)
+    except ValueError:
+        return None
+
+
+def _torch_version(facts: Facts) -> tuple[str | None, str | None]:
+    if facts.torch_version is not None:
+        return facts.torch_version, "option"
+    found = next((source.torch_version for source in facts.sources if source.torch_version), None)
+    return found, "log" if found else None
+
+
+def _problems(facts: Facts, has_events: bool) -> tuple[str, ...]:
+    found = [*facts.errors, *(source.error for source in facts.sources if source.error)]
+    for path, unread in [*((source.path, source.unread) for source in facts.sources), ("the folders given", facts.unread)]:
+        wanted = CUT_SHORT | UNREAD_TORCH if facts.is_strict else CUT_SHORT
+        reasons = [f"{reason.replace('_', ' ')} ({count})" for reason, count in unread.items() if reason in wanted]
+        if reasons:
+            found.append(f"{path}: not everything could be read: {', '.join(reasons)}")
+    if not has_events and not found:
+        found.append("nothing recognisable in the input")
+    return tuple(found)
+
+
+def _status(findings: tuple[Finding, ...], problems: tuple[str, ...]) -> str:
+    worst = findings[0].severity if findings else "info"
+    if worst == "critical":
+        return "critical"
+    if problems:
+        return "unknown"
+    return "warning" if worst == "warning" else "ok"

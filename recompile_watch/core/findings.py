@@ -1,0 +1,201 @@
+"""Findings: groups of events with a severity, ready to be shown.
+
+Severity follows the measured counts (``remedies-measured.md``): one recompile of a size or a number is torch's normal
+step to a dynamic graph; a third of the same guarded source, or half of the limit in use, is a warning; a limit hit is
+critical.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from recompile_watch.core.events import TORCH_KINDS, Event
+from recompile_watch.core.fingerprint import fingerprint, normalised
+from recompile_watch.core.groups import Group, GroupKey
+from recompile_watch.core.rules import SEVERITIES, Ruleset
+from recompile_watch.core.wording import consequence_of, evidence_text, model_of, title_of
+
+DEFAULT_LIMIT = 8  # torch._dynamo.config.recompile_limit, unchanged from 2.0 (cache_size_limit) to 2.13
+ALARM_RECOMPILES = 3
+LOOP_BREAKS = 10
+LIMIT_KIND = "recompile_limit_hit"
+_CRITICAL = frozenset({LIMIT_KIND, "recompile_limit_error", "recompile_forbidden", "cudagraph_overwritten_error"})
+_WARNING = frozenset(
+    {
+        "cudagraph_skip", "cudagraph_rerecord", "cudagraph_dynamic_shapes_warning", "cudagraph_pending_backward_warning",
+        "flex_attention_eager_fallback",
+    }
+)  # fmt: skip
+# The events that only count or stand in a series; every other kind, a user's own included, becomes a finding.
+NO_FINDING = frozenset(
+    {
+        "compile_time", "quote", "strategy_return", "strategy_daily_return", "validation_loss", "gpu_memory", "inference", "order", "plan",
+        "analysis_start", "warmup_done", "model_load",
+    }
+)  # fmt: skip
+# In which order findings of the same severity are told: what stopped or changed the program first.
+_ORDER = (
+    "recompile_limit_error", "cudagraph_overwritten_error", "recompile_forbidden", "compile_error", LIMIT_KIND, "out_of_memory", "cpu_fallback",
+    "forecast_failure", "inverted_prediction", "synthetic_account", "bot_error", "cudagraph_skip", "cudagraph_rerecord",
+    "cudagraph_dynamic_shapes_warning", "cudagraph_pending_backward_warning", "flex_attention_eager_fallback", "recompile", "graph_break",
+    "synthetic_quote",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Headroom:
+    """entries: compiled versions of the function in its fullest process. limit: how many it may have; None if unknown."""
+
+    entries: int
+    limit: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A place in a log and what stands there. line: 1-based."""
+
+    source: str
+    line: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One problem, or one fact worth knowing (severity ``info``).
+
+    id: the fingerprint. count: events; of recompiles those that a limit refused stand in ``refused`` of the limit's
+    finding instead. first_time, last_time: ISO 8601 with offset, None where the log has no times. phase: ``warmup``,
+    ``steady`` or ``unknown``. compile_seconds: what its compiles took, where the log says so. ranks, processes:
+    seen, at most 64 each.
+    """
+
+    id: str
+    kind: str
+    severity: str
+    title: str
+    model: str | None
+    function: str | None
+    file: str | None
+    line_no: int | None
+    cause: str | None
+    count: int
+    refused: int
+    first_time: str | None
+    last_time: str | None
+    phase: str
+    headroom: Headroom | None
+    compile_seconds: float | None
+    evidence: tuple[Evidence, ...]
+    consequence: str
+    ranks: tuple[int, ...]
+    processes: tuple[int, ...]
+    symbols: tuple[str, ...]
+
+
+class Wording:
+    """What the rules say about each kind of event: title, why it matters, severity."""
+
+    def __init__(self, rules: Ruleset) -> None:
+        self._titles: dict[str, str] = {}
+        self._whys: dict[str, str] = {}
+        self._severities: dict[str, str] = {}
+        for rule in rules.rules:
+            self._titles.setdefault(rule.event, rule.title)
+            self._whys.setdefault(rule.event, rule.why)
+            known = self._severities.get(rule.event, rule.severity)
+            self._severities[rule.event] = max(known, rule.severity, key=SEVERITIES.index)
+
+    def severity(self, group: Group, headroom: Headroom | None) -> str:
+        """How bad a group is."""
+        kind = group.key.kind
+        if kind in _CRITICAL:
+            return "critical"
+        if kind in _WARNING:
+            return "warning"
+        match kind:
+            case "recompile":
+                return _recompile_severity(group, headroom)
+            case "graph_break":
+                return "warning" if group.worst_process >= LOOP_BREAKS else "info"
+            case "compile_error" if group.first.extra.get("suppressed"):
+                return "warning"
+            case "compile_mode":
+                return "info"
+        return self._severities.get(kind, "warning")
+
+    def finding(self, group: Group, headroom: Headroom | None, torch_version: tuple[int, int] | None) -> Finding:
+        """The group as it is shown."""
+        key, first = group.key, group.first
+        has_line = first.line_no is not None
+        return Finding(
+            id=fingerprint(key.kind, key.function, key.file, key.subject), kind=key.kind,
+            severity=self.severity(group, headroom), title=title_of(group, self._titles.get(key.kind)),
+            model=model_of(first), function=key.function, file=first.file, line_no=first.line_no if has_line else group.last.line_no,
+            cause=cause_of(first), count=group.count, refused=group.refused, first_time=group.span.first, last_time=group.span.last,
+            phase=group.phase, headroom=headroom, compile_seconds=None if group.seconds is None else round(group.seconds, 6),
+            evidence=tuple(Evidence(event.source, event.line, evidence_text(event)) for event in group.evidence()),
+            consequence=consequence_of(group, self._whys.get(key.kind), torch_version),
+            ranks=tuple(sorted(group.ranks)), processes=tuple(sorted(group.pids)), symbols=tuple(sorted(group.symbols)),
+        )  # fmt: skip
+
+
+def _recompile_severity(group: Group, headroom: Headroom | None) -> str:
+    if group.first.extra.get("raised"):
+        return "critical"
+    limit = (headroom.limit if headroom else None) or DEFAULT_LIMIT
+    is_filling = headroom is not None and headroom.entries >= -(-limit // 2)
+    return "warning" if is_filling or group.worst_process >= ALARM_RECOMPILES else "info"
+
+
+def group_key(event: Event) -> GroupKey:
+    """Which problem an event belongs to."""
+    kind, function = event.kind, event.function
+    if kind == "recompile" and event.extra.get("refused"):
+        kind = LIMIT_KIND
+    return GroupKey(kind, function, event.file, _subject(kind, event))
+
+
+def _subject(kind: str, event: Event) -> str:
+    extra = event.extra
+    reason = event.reasons[0].text if event.reasons else ""
+    match kind:
+        case "recompile_limit_hit" | "recompile_limit_error":
+            # The reason differs from process to process; the problem is the function that is at its limit.
+            which = "accumulated" if "accumulated" in str(extra.get("limit_name")) else ""
+            return which if event.function or not reason else f"{which} {normalised(reason)}"
+        case "recompile_forbidden":
+            return str(extra.get("stance"))
+        case "compile_error":
+            return str(extra.get("exception"))
+        case "synthetic_quote" | "inverted_prediction":
+            return str(extra.get("symbol"))
+        case "forecast_failure":
+            return f"{extra.get('model')} {extra.get('cause') or normalised(str(extra.get('message') or ''))}"
+        case "out_of_memory" | "cpu_fallback":
+            return str(extra.get("model"))
+        case "compile_mode":
+            return f"{extra.get('model')} {extra.get('compiled')} {extra.get('mode')}"
+        case "flex_attention_eager_fallback" | "cudagraph_dynamic_shapes_warning" | "cudagraph_overwritten_error" | "profiler_report":
+            return ""
+    message = extra.get("message")
+    return normalised(reason or (message if isinstance(message, str) else ""))
+
+
+def cause_of(event: Event) -> str | None:
+    """The class of the newest guard failure; of other events the cause that their own field names."""
+    named = event.extra.get("cause")
+    if isinstance(named, str):
+        return named
+    if event.reasons and event.kind in TORCH_KINDS:
+        return event.reasons[0].cause
+    return None
+
+
+def in_order(findings: list[Finding]) -> tuple[Finding, ...]:
+    """Worst first; within a severity what stopped the program, then the most frequent."""
+    rank = {kind: i for i, kind in enumerate(_ORDER)}
+    return tuple(sorted(findings, key=lambda f: (-SEVERITIES.index(f.severity), rank.get(f.kind, len(_ORDER)), -f.count, f.title, f.id)))
+
+
+def severities(findings: tuple[Finding, ...]) -> Mapping[str, int]:
+    """How many findings there are of each severity, worst first."""
+    return {severity: sum(f.severity == severity for f in findings) for severity in reversed(SEVERITIES)}

@@ -1,0 +1,55 @@
+"""Names of problems that stay the same between runs, machines and torch versions.
+
+Two events show the same problem when kind, function, file and guard agree once everything is taken out that a
+second run would print differently: numbers, addresses, object ids, values, folders above the last one.
+"""
+
+import hashlib
+import re
+
+ID_DIGITS = 16
+_TEXT_CHARS = 2000  # the head of a message names the problem; hostile ones have megabytes
+_LOCAL = re.compile(r"\bL\['(\w+)'\]")  # torch up to 2.5 writes L['x'], later ones x
+_VALUE = re.compile(r"(?<=[=!]= )(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")")
+_QUOTED_ID = re.compile(r"(['\"])(?=[^'\"\s]*\d)[\w.:+/=-]{20,}\1")
+_HEX = re.compile(r"\b0x[0-9a-fA-F]+\b|\b(?=[0-9a-f]*[a-f])(?=[0-9a-f]*\d)[0-9a-f]{8,}\b")
+_NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w])")
+_PATH = re.compile(r"(?:[A-Za-z]:)?(?:[\\/][^\\/\s'\",:()]+){3,}")
+_SPACE = re.compile(r"\s+")
+_RANDOM_NAME = re.compile(r"tmp[\w-]{4,}|(?:pytest|ipykernel|pid)[-_]\d+|[0-9a-f]{8,}|\d+")
+
+
+def fingerprint(kind: str, function: str | None, file: str | None, subject: str) -> str:
+    """16 hexadecimal digits that name a problem.
+
+    subject: what the problem is about besides the place: a guard, a reason, a symbol, already ``normalised``.
+    """
+    parts = (kind, function or "", place_of(file), subject)
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:ID_DIGITS]
+
+
+def normalised(text: str) -> str:
+    """``tensor 'x' size mismatch at index 0. expected 8, actual 9`` with N for each number, and so on."""
+    text = _LOCAL.sub(r"\1", text[:_TEXT_CHARS])
+    text = _VALUE.sub("S", text)
+    text = _PATH.sub(lambda match: place_of(match[0]), text)
+    text = _QUOTED_ID.sub("S", text)
+    text = _NUMBER.sub("N", _HEX.sub("H", text))
+    return _SPACE.sub(" ", text).strip()
+
+
+def place_of(file: str | None) -> str:
+    """``attention.py`` and its folder, ``model/attention.py``; names that change from run to run become T."""
+    if not file:
+        return ""
+    if file.startswith("<"):
+        return _NUMBER.sub("N", _HEX.sub("H", file.replace("-", " ")))
+    names = [name for name in file.replace("\\", "/").split("/") if name][-2:]
+    return "/".join(map(_steady_name, names))
+
+
+def _steady_name(name: str) -> str:
+    stem, dot, ending = name.rpartition(".")
+    if not dot:
+        stem, ending = name, ""
+    return f"T{dot}{ending}" if _RANDOM_NAME.fullmatch(stem) else name

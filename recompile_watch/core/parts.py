@@ -1,0 +1,86 @@
+"""Parts of one log, read on their own and joined without a seam.
+
+A part is a range of bytes that begins and ends at a line. Its reader opens records only for lines inside the range,
+and drains behind the end until those records are complete. Two neighbours agree unless a line behind the border,
+taken as the rest of an earlier record, also begins one: ``agree`` tells.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from recompile_watch.core.detect import Detector, Sighting
+from recompile_watch.core.lines import LineReader
+from recompile_watch.core.records import HEAD_LINES, Record, RecordOrder
+from recompile_watch.core.rules import Ruleset
+from recompile_watch.core.scan import Matcher
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A range of a source: [start, end) in bytes, end None for the rest. before: the line in front of it."""
+
+    start: int
+    end: int | None
+    before: bytes = b""
+
+
+@dataclass(slots=True)
+class PartReading:
+    """What one part holds. Line numbers count from 1 at the part's own start.
+
+    heads: offsets of the lines that begin a record in it. taken: offsets of lines behind its end that go on with
+    its records. whole: no line was cut by its carrier at the end of the part.
+    """
+
+    sightings: list[Sighting]
+    heads: list[int]
+    taken: list[int]
+    lines: int
+    unread: dict[str, int]
+    whole: bool
+
+
+def read_part(part: Part, blocks: Iterable[bytes], behind: Iterable[bytes], source: str, rules: Ruleset, matcher: Matcher | None) -> PartReading:
+    """Reads one part: ``blocks`` are its bytes, ``behind`` those after its end (taken only as far as needed)."""
+    shift = HEAD_LINES if part.start else 0  # only the first lines of a log may go on with a record whose head is cut off
+    reader = LineReader(rules, matcher, line=1 + shift, offset=part.start, before=part.before)
+    closed: list[Record] = []
+    for block in blocks:
+        closed += reader.feed(block)
+    lines, whole = reader.lines - shift, not reader.joiner.is_carrying
+    if part.end is None:
+        closed += reader.end()
+        lines = reader.lines - shift
+    else:
+        closed += _drain(reader, behind, part.end)
+    records = RecordOrder().ordered(closed, [])
+    detector = Detector(rules, source)
+    sightings = [_shifted(sighting, -shift) for record in records for sighting in detector.sightings(record)]
+    return PartReading(sightings, [record.offset for record in records], reader.taken, lines, reader.unread, whole)
+
+
+def agree(part: PartReading, after: PartReading, after_end: int | None) -> bool:
+    """True when two neighbouring parts, read apart, hold what reading them in one go would."""
+    if not part.whole or (after_end is not None and part.taken and part.taken[-1] >= after_end):
+        return False
+    return not set(part.taken).intersection(after.heads)
+
+
+def numbered(reading: PartReading, lines_before: int) -> list[Sighting]:
+    """The part's sightings with the line numbers of the whole source."""
+    return [_shifted(sighting, lines_before) for sighting in reading.sightings] if lines_before else reading.sightings
+
+
+def _drain(reader: LineReader, behind: Iterable[bytes], end: int) -> list[Record]:
+    closed: list[Record] = []
+    for block in behind:
+        if not reader.joiner.open:
+            return closed
+        closed += reader.drain(block, end)
+    return closed + reader.end()
+
+
+def _shifted(sighting: Sighting, lines: int) -> Sighting:
+    if not lines:
+        return sighting
+    return sighting._replace(event=sighting.event._replace(line=sighting.event.line + lines))

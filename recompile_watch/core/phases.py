@@ -1,0 +1,102 @@
+"""Warm-up or steady state: in which phase of its process an event of the compiler happened.
+
+A model load starts a warm-up; a finished warm-up, or a minute of log time in which nothing was compiled, starts the
+steady state. What came before the first of these is unknown.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+Stream = tuple[str, int | None]
+QUIET = timedelta(seconds=60)
+MAX_STREAMS = 10_000
+MARK_KINDS = frozenset({"model_load", "warmup_done"})
+# What shows the compiler at work; errors at run time, such as an overwritten output, do not.
+ACTIVITY_KINDS = frozenset(
+    {"recompile", "recompile_limit_hit", "recompile_limit_error", "graph_break", "cudagraph_skip", "compile_error", "compile_time"}
+)
+
+
+@dataclass(slots=True)
+class _Mark:
+    """The last model load or end of warm-up of a source. number: how many there were."""
+
+    number: int
+    phase: str
+    at: datetime | None
+
+
+@dataclass(slots=True)
+class _Progress:
+    """One process of one source. phase: None while only what came before this part of the log could tell.
+
+    first: its first dated event while the phase was None. last: its last sign of compiling. mark: the number of the
+    mark already taken in.
+    """
+
+    mark: int = 0
+    phase: str | None = None
+    first: datetime | None = None
+    last: datetime | None = None
+
+
+class Phases:
+    """The phases of all processes, fed in log order."""
+
+    def __init__(self) -> None:
+        self._marks: dict[str, _Mark] = {}
+        self._streams: dict[Stream, _Progress] = {}
+
+    def mark(self, kind: str, source: str, at: datetime | None) -> None:
+        """Takes a ``model_load`` or ``warmup_done``."""
+        before = self._marks.get(source)
+        phase = "warmup" if kind == "model_load" else "steady"
+        self._marks[source] = _Mark(before.number + 1 if before else 1, phase, at)
+
+    def phase_at(self, kind: str, source: str, pid: int | None, at: datetime | None) -> tuple[Stream, str | None]:
+        """The phase of an event, and the stream it belongs to; None while it is not known yet."""
+        stream = (source, pid)
+        progress = self._streams.get(stream)
+        if progress is None:
+            if len(self._streams) >= MAX_STREAMS:
+                stream = (source, None)
+            progress = self._streams.setdefault(stream, _Progress())
+        self._catch_up(source, progress)
+        if at is not None:
+            if progress.last is not None and at - progress.last >= QUIET:
+                progress.phase = "steady"
+            if progress.phase is None and progress.first is None:
+                progress.first = at
+            if kind in ACTIVITY_KINDS:
+                progress.last = at
+        return stream, progress.phase
+
+    def merge(self, later: "Phases") -> dict[Stream, str | None]:
+        """Takes in the part of the log that follows; what its undecided streams turn out to be."""
+        resolved: dict[Stream, str | None] = {}
+        for stream, progress in later._streams.items():
+            resolved[stream] = self._resolve(stream, progress)
+        for source, mark in later._marks.items():
+            before = self._marks.get(source)
+            self._marks[source] = _Mark(mark.number + (before.number if before else 0), mark.phase, mark.at)
+        return resolved
+
+    def _resolve(self, stream: Stream, follows: _Progress) -> str | None:
+        """Continues one stream with what happened to it in the later part."""
+        mine = self._streams.setdefault(stream, _Progress())
+        self._catch_up(stream[0], mine)
+        base = mine.phase
+        if follows.first is not None and mine.last is not None and follows.first - mine.last >= QUIET:
+            base = "steady"
+        if base is None and mine.first is None:
+            mine.first = follows.first
+        mine.phase = follows.phase or base
+        mine.last = follows.last or mine.last
+        mine.mark += follows.mark
+        return base
+
+    def _catch_up(self, source: str, progress: _Progress) -> None:
+        mark = self._marks.get(source)
+        if mark is not None and mark.number != progress.mark:
+            progress.mark, progress.phase = mark.number, mark.phase
+            progress.last = mark.at or progress.last

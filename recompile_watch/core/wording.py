@@ -1,0 +1,248 @@
+"""What a finding is called and what it means, in plain words.
+
+Titles name the function, the number and the cause; consequences are true for the torch version at hand.
+Sources: torch/_dynamo/convert_frame.py and the runs of ``remedies-measured.md``; after a limit: ``torch-messages.md`` B.5.
+"""
+
+import re
+from collections.abc import Callable
+
+from recompile_watch.core.events import Event
+from recompile_watch.core.groups import Group
+
+_MODELS = ("toto", "kronos", "chronos2", "chronos")
+_SUFFIX = 90
+
+CAUSES = {
+    "size_mismatch": "a tensor's size changed",
+    "size_zero_one": "a size became 0 or 1, or ceased to be",
+    "parameter_size": "a parameter's size changed",
+    "stride_mismatch": "a tensor's memory layout changed",
+    "dtype_mismatch": "a tensor's dtype changed",
+    "device_mismatch": "a tensor's device changed",
+    "rank_mismatch": "a tensor's number of dimensions changed",
+    "requires_grad": "requires_grad of a tensor changed",
+    "grad_mode": "grad mode was switched",
+    "dispatch_keys": "a tensor's dispatch keys changed",
+    "global_state": "global torch state changed",
+    "autocast": "autocast was switched",
+    "int_value": "an integer changed",
+    "float_value": "a float changed",
+    "str_value": "a string changed",
+    "bool_value": "a flag changed",
+    "module_int_attribute": "an integer attribute of a module changed",
+    "kv_cache_index": "the KV cache index changed",
+    "object_identity": "another object was passed",
+    "type_identity": "an object of another type was passed",
+    "container_length": "a container's length changed",
+    "dict_keys": "the keys of a dict changed",
+    "closure_or_global": "a closure, default or global variable changed",
+    "backend_match": "another backend object was used",
+    "symbolic_shape": "a relation between sizes changed",
+    "tensor_aliasing": "tensors share memory now, or ceased to",
+    "undefined_name": "a guard names something undefined (a torch bug)",
+    "empty": "torch gave no reason",
+}
+
+# Measured on 2.5.1, 2.7.1, 2.9.1 and 2.13 (remedies-measured.md).
+_BY_CAUSE = {
+    "size_mismatch": "Each new size compiles again; torch makes the size dynamic after the first change, unless dynamic=False forbids it.",
+    "parameter_size": "Parameters keep static sizes by default, so each width of this layer compiles again.",
+    "size_zero_one": "torch compiles sizes 0 and 1 apart from all others, at most once more for each.",
+    "int_value": "Each new integer compiles again; torch makes it dynamic after the first change, unless dynamic=False forbids it.",
+    "float_value": "Each new float compiles again; torch before 2.7 never makes floats dynamic.",
+    "str_value": "Strings cannot be dynamic: each new value compiles again, up to the limit.",
+    "bool_value": "At most one more compile for each value, which is usually fine.",
+    "module_int_attribute": "torch takes integer attributes of modules for constants: each new value compiles again, up to the limit.",
+    "kv_cache_index": "torch takes the cache's index for a constant: each new value, and each layer's index, compiles again, up to the limit.",
+    "object_identity": "Each new object compiles again, even when it does the same.",
+    "closure_or_global": "Each new value compiles again, up to the limit.",
+    "container_length": "Each new length compiles again, up to the limit.",
+    "stride_mismatch": "Each memory layout compiles again, and dynamic=True does not help.",
+    "grad_mode": "One compile for each state is normal; more means that the state differs between call sites.",
+    "autocast": "One compile for each state is normal; more means that the state differs between call sites.",
+    "symbolic_shape": "Each side of a condition on sizes needs a graph of its own, which is normal.",
+}
+_DEFAULT_RECOMPILE = "Every new value of what this guard checks compiles again, up to the recompile limit; calls wait meanwhile."
+
+
+def model_of(event: Event) -> str | None:
+    """The model an event is about: as printed, else as a folder or file on its path is called."""
+    named = event.extra.get("model")
+    if isinstance(named, str) and named:
+        return named
+    names = re.split(r"[\\/]", (event.file or "").lower())
+    for name in reversed(names):
+        found = next((model for model in _MODELS if model in name), None)
+        if found:
+            return found
+    return None
+
+
+def evidence_text(event: Event) -> str:
+    """What the log says, in one line, such as ``Recompiling function f in m.py:9; 6/7: x == 0``."""
+    place = f" in {event.file}:{event.line_no}" if event.file and event.line_no else f" in {event.file}" if event.file else ""
+    reason = ""
+    if event.reasons:
+        first = event.reasons[0]
+        reason = f"{first.entry}: {first.text}" if first.entry else first.text
+    extra = event.extra
+    name = event.function or "?"
+    match event.kind:
+        case "recompile":
+            return f"Recompiling function {name}{place}; {reason or 'no reason printed'}"
+        case "recompile_limit_hit":
+            limit = f"hit config.{extra.get('limit_name') or 'recompile_limit'} ({_shown(extra.get('limit'))})"
+            return f"torch._dynamo {limit}; function '{name}'{place}" + (f"; last reason: {reason}" if reason else "")
+        case "graph_break":
+            return f"Graph break{place}: {reason}"
+        case "cudagraph_skip":
+            instances = f" ({extra['instances']} instances)" if extra.get("instances") else ""
+            return f"skipping cudagraphs due to {reason}{instances}" + (f"; found from {name}{place}" if event.file else "")
+        case "synthetic_quote":
+            return f"{extra.get('symbol') or '?'}: synthetic bid/ask, {str(extra.get('cause') or 'cause unknown').replace('_', ' ')}"
+    message = extra.get("message")
+    said = message if isinstance(message, str) and message else reason
+    fields = ", ".join(f"{key}={_shown(value)}" for key, value in extra.items() if key != "message" and isinstance(value, str | int | float))
+    where = f"{event.function}{place}" if event.function else place.removeprefix(" in ")
+    return "; ".join(part for part in (event.kind.replace("_", " "), fields, said, where) if part)
+
+
+def title_of(group: Group, rule_title: str | None) -> str:
+    """A short sentence that names the thing itself."""
+    namer = _TITLES.get(group.key.kind)
+    return namer(group) if namer else (rule_title or group.key.kind.replace("_", " ").capitalize())
+
+
+def consequence_of(group: Group, rule_why: str | None, torch_version: tuple[int, int] | None) -> str:
+    """What it means for the program, in one sentence."""
+    match group.key.kind:
+        case "recompile_limit_hit":
+            return _after_limit(group, torch_version)
+        case "recompile":
+            cause = group.first.reasons[0].cause if group.first.reasons else "empty"
+            return _BY_CAUSE.get(cause, _DEFAULT_RECOMPILE)
+        case "compile_mode" if group.first.extra.get("compiled"):
+            return "Recompiles, limits and CUDA graph troubles of this model are possible; expected if the configuration says compiled."
+        case "compile_mode":
+            return "The model loaded without torch.compile; expected if the configuration says eager."
+    return rule_why or "See the evidence."
+
+
+def version_of(text: str | None) -> tuple[int, int] | None:
+    """``(2, 9)`` of ``2.9.1+cu128``; None when it is no version."""
+    match = re.match(r"v?(\d{1,3})\.(\d{1,3})", text or "")
+    return (int(match[1]), int(match[2])) if match else None
+
+
+def _after_limit(group: Group, version: tuple[int, int] | None) -> str:
+    name = group.key.function or "the function"
+    is_old = "cache_size_limit" in str(group.values.get("limit_name")) if version is None else version < (2, 7)
+    limit = group.values.get("limit")
+    entries = f"{limit} compiled versions" if isinstance(limit, int) and "accumulated" not in group.key.subject else "compiled versions"
+    if not is_old:
+        return f"From now on new inputs of {name} run in eager mode, with everything it calls; its {entries} stay in use for inputs they fit."
+    if version is None:
+        return f"From now on {name} runs in eager mode for all inputs: torch before 2.7 drops its {entries}."
+    callees = "what it calls is compiled on its own" if version < (2, 5) else "what it calls is not compiled either"
+    return f"From now on {name} runs in eager mode for all inputs: its {entries} are dropped, and {callees}."
+
+
+def _name(group: Group) -> str:
+    return group.key.function or (group.key.file or "").rpartition("/")[2] or "a function"
+
+
+def _shown(value: object) -> str:
+    return "?" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
+
+
+def _reason(group: Group) -> str:
+    text = " ".join(group.first.reasons[0].text.split()) if group.first.reasons else ""
+    return text if len(text) <= _SUFFIX else text[: _SUFFIX - 1].rstrip() + "…"
+
+
+def _colon(text: str) -> str:
+    return f": {text}" if text else ""
+
+
+def _recompile(group: Group) -> str:
+    cause = group.first.reasons[0].cause if group.first.reasons else "empty"
+    words = CAUSES.get(cause) or _reason(group) or cause.replace("_", " ")
+    return f"{_name(group)} compiled again {_times(group.count)}: {words}"
+
+
+def _limit_hit(group: Group) -> str:
+    which = "accumulated recompile limit" if "accumulated" in group.key.subject else "recompile limit"
+    return f"{_name(group)} hit the {which} ({_shown(group.values.get('limit'))})"
+
+
+def _limit_error(group: Group) -> str:
+    exception = group.first.extra.get("exception")
+    raised = f" and raised {exception}" if exception else ""
+    return f"{_name(group)} exceeded the recompile limit{raised}"
+
+
+def _skip(group: Group) -> str:
+    instances = group.values.get("instances")
+    return f"CUDA graphs skipped: {_reason(group) or 'no reason printed'}" + (f" ({instances} instances)" if instances else "")
+
+
+def _overwritten(group: Group) -> str:
+    maker = f" (made in {group.key.function})" if group.key.function else ""
+    return f"A CUDA graph output was overwritten by the next run{maker}"
+
+
+def _compile_error(group: Group) -> str:
+    what = f"{group.key.function} was not compiled" if group.key.function else "torch.compile failed"
+    return what + _colon(str(group.first.extra.get("exception") or _reason(group)))
+
+
+def _forecast(group: Group) -> str:
+    extra = group.first.extra
+    cause = extra.get("cause") or extra.get("message")
+    words = " ".join(str(cause or "no message").replace("_", " ").split())[:_SUFFIX]
+    return f"{extra.get('model') or 'A model'} forecast failed: {words}"
+
+
+def _quote(group: Group) -> str:
+    words = str(group.first.extra.get("cause") or "").replace("_", " ").replace("add latest", "ADD_LATEST")
+    return f"{group.first.extra.get('symbol') or 'A symbol'} is priced without a real quote" + (f" ({words})" if words else "")
+
+
+def _mode(group: Group) -> str:
+    extra = group.first.extra
+    model = extra.get("model") or "A model"
+    if not extra.get("compiled"):
+        return f"{model} runs in eager mode"
+    details = ", ".join(str(extra[name]) for name in ("mode", "backend") if extra.get(name))
+    return f"{model} runs compiled" + (f" ({details})" if details else "")
+
+
+def _bot_error(group: Group) -> str:
+    message = " ".join(str(group.first.extra.get("message") or "no message").split())
+    return f"The bot reports an error: {message[:_SUFFIX]}"
+
+
+_TITLES: dict[str, Callable[[Group], str]] = {
+    "recompile": _recompile,
+    "recompile_limit_hit": _limit_hit,
+    "recompile_limit_error": _limit_error,
+    "recompile_forbidden": lambda group: f"{_name(group)} needed a recompile that the stance forbids",
+    "graph_break": lambda group: f"Graph break in {_name(group)}{_colon(_reason(group))}",
+    "cudagraph_skip": _skip,
+    "cudagraph_overwritten_error": _overwritten,
+    "cudagraph_dynamic_shapes_warning": lambda group: f"CUDA graphs were recorded for {_shown(group.values.get('distinct_sizes'))} different sizes",
+    "compile_error": _compile_error,
+    "forecast_failure": _forecast,
+    "out_of_memory": lambda group: f"{group.first.extra.get('model') or 'A model'} ran out of GPU memory",
+    "cpu_fallback": lambda group: f"{group.first.extra.get('model') or 'A model'} fell back to the CPU",
+    "bot_error": _bot_error,
+    "synthetic_account": lambda group: "The bot works on made-up account data" + _colon(str(group.first.extra.get("message") or "")[:_SUFFIX]),
+    "inverted_prediction": lambda group: f"{group.first.extra.get('symbol') or 'A symbol'}: inverted predictions (high below low)",
+    "synthetic_quote": _quote,
+    "compile_mode": _mode,
+}

@@ -1,0 +1,129 @@
+"""The report as JSON (contract, section 5)."""
+
+import json
+import re
+from collections.abc import Mapping
+
+from recompile_watch.core.analysis import Report, SourceReport
+from recompile_watch.core.findings import Finding
+from recompile_watch.core.series import Latency, Numbers, StrategyRow
+from recompile_watch.report.safe import safe
+
+SCHEMA = "recompile-watch/analysis/1"
+_MAX_PATH = 4096
+# JSON escapes C0 only; these steer terminals or reorder text as well.
+_UNSAFE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+
+
+def json_text(value: object, *, indent: int | None = None) -> str:
+    """``value`` as JSON in readable Unicode; control and bidirectional characters are escaped, also lone surrogates."""
+    return escaped(json.dumps(value, ensure_ascii=False, indent=indent))
+
+
+def escaped(text: str) -> str:
+    """JSON text in which nothing steers a terminal."""
+    if text.isascii() and "\x7f" not in text:
+        return text
+    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def report_to_json(report: Report, *, generated_at: str, tool_version: str) -> dict[str, object]:
+    """The report as the JSON object of the contract. generated_at: ISO 8601 with offset."""
+    return {
+        "schema": SCHEMA,
+        "status": report.status,
+        "generated_at": generated_at,
+        "tool_version": tool_version,
+        "torch_version": {"value": report.torch_version and safe(report.torch_version), "from": report.torch_version_from},
+        "problems": [safe(problem, _MAX_PATH) for problem in report.problems],
+        "sources": [_source(source) for source in report.sources],
+        "unread": dict(report.unread),
+        "counts": dict(report.counts),
+        "findings": [_finding(finding) for finding in report.findings],
+        "series": _series(report.series),
+        "decision": {"per_model": {}},
+    }
+
+
+def _source(source: SourceReport) -> dict[str, object]:
+    facts = source.facts
+    return {
+        "path": facts.path, "bytes": facts.bytes, "lines": facts.lines, "first_time": source.first_time, "last_time": source.last_time,
+        "unread": dict(facts.unread), "error": facts.error,
+    }  # fmt: skip
+
+
+def _finding(finding: Finding) -> dict[str, object]:
+    headroom = finding.headroom
+    return {
+        "id": finding.id,
+        "kind": finding.kind,
+        "severity": finding.severity,
+        "title": safe(finding.title),
+        "model": _safe(finding.model),
+        "function": _safe(finding.function),
+        "file": _safe(finding.file, _MAX_PATH),
+        "line_no": finding.line_no,
+        "cause": _safe(finding.cause),
+        "count": finding.count,
+        "refused": finding.refused,
+        "first_time": finding.first_time,
+        "last_time": finding.last_time,
+        "phase": finding.phase,
+        "headroom": None if headroom is None else {"entries": headroom.entries, "limit": headroom.limit},
+        "cost": {"compile_seconds": finding.compile_seconds},
+        "evidence": [{"source": place.source, "line": place.line, "text": safe(place.text)} for place in finding.evidence],
+        "consequence": safe(finding.consequence),
+        "ranks": list(finding.ranks),
+        "processes": list(finding.processes),
+        "symbols": [safe(symbol) for symbol in finding.symbols],
+        "advice": [],
+        "baseline": None,
+        "accepted_until": None,
+    }
+
+
+def _series(numbers: Numbers) -> dict[str, object]:
+    return {
+        "strategy_return": [_row(row) for row in numbers.strategy_return],
+        "strategy_rows_left_off": numbers.strategy_rows_left_off,
+        "strategy_daily_return": [
+            {"symbol": _data(symbol), "strategy": _data(strategy), "return": _data(value)}
+            for (symbol, strategy), value in numbers.strategy_daily_return.items()
+        ],
+        "validation_loss": [
+            {"symbol": _data(symbol), "target": _data(target), "value": _data(value)} for (symbol, target), value in numbers.validation_loss.items()
+        ],
+        "inference": {**_latency(numbers.inference), "models": {safe(name): _latency(one) for name, one in numbers.inference_by_model.items()}},
+        "gpu_memory": {
+            safe(stage): {"model": _safe(one.model), "max_peak_mb": one.max_peak_mb, "last_peak_mb": one.last_peak_mb, "n": one.n}
+            for stage, one in numbers.gpu_memory.items()
+        },
+        "quotes": {"synthetic": _quotes(numbers.synthetic_quotes), "real": _quotes(numbers.real_quotes)},
+    }
+
+
+def _row(row: StrategyRow) -> dict[str, object]:
+    return {"time": row.time, "source": row.source, "line": row.line, **{name: _data(value) for name, value in row.values.items()}}
+
+
+def _latency(latency: Latency) -> dict[str, object]:
+    numbers = {"p50": latency.p50, "p95": latency.p95, "p99": latency.p99}
+    return {**numbers, "n": latency.n, "derived": latency.derived, "unit": "milliseconds"}
+
+
+def _quotes(by_symbol: Mapping[str, int]) -> dict[str, object]:
+    return {safe(symbol): count for symbol, count in sorted(by_symbol.items())}
+
+
+def _safe(text: str | None, limit: int = 400) -> str | None:
+    return None if text is None else safe(text, limit)
+
+
+def _data(value: object) -> object:
+    """A field of an event as JSON knows it; NaN and infinity are no JSON numbers."""
+    if isinstance(value, str):
+        return safe(value)
+    if isinstance(value, float) and (value != value or abs(value) == float("inf")):
+        return None
+    return value

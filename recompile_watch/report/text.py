@@ -1,0 +1,211 @@
+"""The report for a person at a terminal: worst first, one screen for the common case.
+
+Log text goes through ``safe`` and into ``Text`` objects, so neither control codes nor rich's markup in it have an effect.
+"""
+
+from typing import TextIO
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from recompile_watch.core.analysis import Report, SourceReport
+from recompile_watch.core.findings import Evidence, Finding, severities
+from recompile_watch.report.blocks import Block, blocks_of, title_of
+from recompile_watch.report.numbers import print_numbers
+from recompile_watch.report.safe import safe
+from recompile_watch.report.times import Clock, count_text, size_text
+
+PLAIN_WIDTH = 100
+MIN_WIDTH = 40
+_MAX_BLOCKS = 15
+_MAX_NOTES = 10
+_MAX_SOURCES = 8
+_INDENT = 10
+_BAR_CELLS = 8
+_STYLES = {"critical": "bold white on red", "warning": "bold black on yellow", "info": "bold", "unknown": "bold white on magenta", "ok": "bold black on green"}
+_PHASES = {"warmup": "while warming up", "steady": "in steady state"}
+
+
+def print_report(report: Report, out: TextIO, *, is_terminal: bool, width: int | None, has_color: bool) -> None:
+    """Writes the report. width: columns; None asks the terminal, or is 100 where there is none."""
+    console = Console(
+        file=out, width=width or (None if is_terminal else PLAIN_WIDTH), force_terminal=is_terminal, no_color=not has_color,
+        color_system="auto" if has_color and is_terminal else None, markup=False, highlight=False, emoji=False, legacy_windows=False,
+    )  # fmt: skip
+    if console.width < MIN_WIDTH:
+        console.width = MIN_WIDTH
+    _Printer(console, report).print()
+
+
+class _Printer:
+    """One report on one console."""
+
+    def __init__(self, console: Console, report: Report) -> None:
+        self._console, self._report = console, report
+        times = [time for source in report.sources for time in (source.first_time, source.last_time)]
+        self._clock = Clock([*times, *(time for f in report.findings for time in (f.first_time, f.last_time))])
+        self._names = _short_names([source.facts.path for source in report.sources])
+        self._is_unicode = "utf" in console.encoding.lower()
+        self._dot = " · " if self._is_unicode else " | "
+
+    def print(self) -> None:
+        """Head, findings, notes, numbers, sources."""
+        shown = [finding for finding in self._report.findings if finding.kind != "compile_mode"]
+        blocks = blocks_of(shown)
+        loud = [block for block in blocks if block.head.severity != "info"]
+        notes = [block for block in blocks if block.head.severity == "info"]
+        self._print_head()
+        for block in loud[:_MAX_BLOCKS]:
+            self._console.print()
+            self._print_block(block)
+        if len(loud) > _MAX_BLOCKS:
+            self._print_indented(f"… and {count_text(len(loud) - _MAX_BLOCKS, 'finding')} more; --format json has all of them", "dim")
+        self._print_notes(notes)
+        self._console.print()
+        print_numbers(self._console, self._report)
+        self._print_sources()
+
+    def _print_head(self) -> None:
+        report = self._report
+        numbers = severities(report.findings)
+        words = {"critical": "critical", "warning": "warning", "info": "note"}
+        counted = [_plural(count, words[severity]) for severity, count in numbers.items() if count]
+        line = Text.assemble(_badge(report.status), " ", Text(self._dot.join(counted) or "no findings", style="bold"))
+        names = ", ".join(self._names.values())
+        about = [safe(names, 60) if len(self._names) <= 2 else f"{len(self._names)} sources", self._clock.head()]
+        if report.torch_version:
+            about.append(f"torch {safe(report.torch_version, 30)}")
+        line.append(self._dot + self._dot.join(part for part in about if part), style="dim")
+        self._console.print(line)
+        for problem in report.problems:
+            self._print_indented(safe(problem), "magenta")
+
+    def _print_block(self, block: Block) -> None:
+        head = block.head
+        title = Table.grid(padding=0)
+        title.add_column(width=_INDENT)
+        title.add_column()
+        title.add_row(_badge(head.severity), Text(safe(title_of(block)), style="bold"))
+        self._console.print(title)
+        self._print_indented(self._place(block), "dim")
+        if head.headroom is not None and head.headroom.limit is not None:
+            self._console.print(Padding(self._bar(head), (0, 0, 0, _INDENT)))
+        self._print_indented(safe(head.consequence))
+        for other in [other for other in block.others if other.kind == "recompile" or len({f.kind for f in block.findings}) > 1][:4]:
+            self._print_indented(f"{other.count}× {_reason_text(other)}" if self._is_unicode else f"{other.count} x {_reason_text(other)}", "cyan")
+        for place in _evidence(block):
+            self._print_evidence(place)
+
+    def _place(self, block: Block) -> str:
+        head = block.head
+        where = _where(head)
+        span = self._clock.span(head.first_time, head.last_time)
+        counted = "once" if block.count == 1 else f"{block.count} times"
+        when = f"{counted}{', ' + span if span else ''}"
+        ranks = f"rank {_list(head.ranks)}" if head.ranks else ""
+        pids = f"pid {_list(head.processes)}" if head.processes else ""
+        cost = f"{head.compile_seconds:.1f} s compiling" if head.compile_seconds else ""
+        return self._dot.join(part for part in (where, safe(head.model or "", 30), when, _PHASES.get(head.phase, ""), ranks, pids, cost) if part)
+
+    def _bar(self, finding: Finding) -> Text:
+        headroom = finding.headroom
+        assert headroom is not None and headroom.limit is not None
+        cells = round(_BAR_CELLS * min(headroom.entries, headroom.limit) / max(headroom.limit, 1))
+        full, empty = ("█", "░") if self._is_unicode else ("#", ".")
+        style = "red" if headroom.entries >= headroom.limit else "yellow"
+        rest = "none left" if headroom.entries >= headroom.limit else f"{headroom.limit - headroom.entries} left before the limit"
+        return Text.assemble((full * cells, style), (empty * (_BAR_CELLS - cells), "dim"), f" {headroom.entries} of {headroom.limit} entries, {rest}")
+
+    def _print_evidence(self, place: Evidence) -> None:
+        name = self._names.get(place.source, place.source)
+        line = Text.assemble((f"{safe(name, 40)}:{place.line}", "blue"), "  ", safe(place.text), no_wrap=True, overflow="ellipsis")
+        self._console.print(Padding(line, (0, 0, 0, _INDENT)))
+
+    def _print_notes(self, notes: list[Block]) -> None:
+        if not notes:
+            return
+        self._console.print()
+        table = Table.grid(padding=(0, 1))
+        table.add_column(width=_INDENT - 1, justify="right")
+        table.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
+        table.add_column(no_wrap=True, style="dim")
+        for block in notes[:_MAX_NOTES]:
+            times = f"{block.count}{'×' if self._is_unicode else ' x'}"
+            table.add_row(Text(times, style="dim"), Text(safe(title_of(block))), Text(_where(block.head)))
+        self._console.print(table)
+        if len(notes) > _MAX_NOTES:
+            self._print_indented(f"… and {count_text(len(notes) - _MAX_NOTES, 'note')} more; --format json has all of them", "dim")
+
+    def _print_sources(self) -> None:
+        sources = self._report.sources
+        if self._report.series.strategy_return or self._report.series.gpu_memory or self._report.series.synthetic_quotes:
+            self._console.print()
+        for source in sources[:_MAX_SOURCES]:
+            self._print_source(source)
+        if len(sources) > _MAX_SOURCES:
+            total = sum(source.facts.bytes for source in sources)
+            self._console.print(Text(f"… and {count_text(len(sources) - _MAX_SOURCES, 'source')} more, {size_text(total)} in all", style="dim"))
+        passed = ", ".join(f"{count} {reason.replace('_', ' ')}" for reason, count in self._report.unread.items())
+        if passed:
+            self._console.print(Text(f"passed over in folders: {passed}", style="dim"))
+
+    def _print_source(self, source: SourceReport) -> None:
+        facts = source.facts
+        span = self._clock.span(source.first_time, source.last_time)
+        parts = [f"read {safe(facts.path, 200)}", count_text(facts.lines, "line"), size_text(facts.bytes)]
+        parts += [f"events {span}"] if span else []
+        self._console.print(Text(self._dot.join(parts), style="dim"))
+        if facts.unread:
+            reasons = ", ".join(f"{reason.replace('_', ' ')} ({count})" for reason, count in facts.unread.items())
+            self._print_indented(f"not read: {reasons}", "yellow")
+
+    def _print_indented(self, text: str, style: str = "") -> None:
+        self._console.print(Padding(Text(text, style=style), (0, 0, 0, _INDENT)))
+
+
+def _badge(severity: str) -> Text:
+    return Text(f"{severity.upper():<8}", style=_STYLES[severity])
+
+
+def _where(finding: Finding) -> str:
+    """``attention.py:105`` with its folder; the whole path is in the JSON report."""
+    if not finding.file:
+        return ""
+    short = "/".join(finding.file.replace("\\", "/").split("/")[-2:])
+    return safe(f"{short}:{finding.line_no}" if finding.line_no is not None else short, 80)
+
+
+def _reason_text(finding: Finding) -> str:
+    """Why a recompile of a block happened, without repeating its function."""
+    _, _, words = safe(finding.title).partition(": ")
+    _, _, guard = safe(finding.evidence[0].text).partition("; ") if finding.evidence else ("", "", "")
+    return f"{words} ({guard})" if guard else words
+
+
+def _evidence(block: Block) -> list[Evidence]:
+    """The first and the last place of what is critical, the first of what is not."""
+    places = [place for finding in block.findings for place in finding.evidence[:1]] if block.others else list(block.head.evidence)
+    if block.head.severity == "critical" and len(block.head.evidence) > 1:
+        return [block.head.evidence[0], block.head.evidence[-1]]
+    return places[: 3 if block.others and block.head.kind == "synthetic_quote" else 1]
+
+
+def _list(numbers: tuple[int, ...]) -> str:
+    shown = ", ".join(map(str, numbers[:4]))
+    return shown if len(numbers) <= 4 else f"{shown} and {len(numbers) - 4} more"
+
+
+def _plural(count: int, word: str) -> str:
+    return f"{count} {word}" if word == "critical" or count == 1 else f"{count} {word}s"
+
+
+def _short_names(paths: list[str]) -> dict[str, str]:
+    """The file name where it is unique, else as much of the path as it takes."""
+    names: dict[str, str] = {}
+    for path in paths:
+        parts = path.split("/")
+        length = next((n for n in range(1, len(parts) + 1) if sum(p.split("/")[-n:] == parts[-n:] for p in paths) == 1), len(parts))
+        names[path] = "/".join(parts[-length:])
+    return names

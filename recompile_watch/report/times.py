@@ -1,0 +1,63 @@
+"""Times, sizes and counts as a person reads them."""
+
+from datetime import datetime
+
+
+class Clock:
+    """Shows the times of one report: without date and zone where all of them share these."""
+
+    def __init__(self, times: list[str | None]) -> None:
+        known = [moment for moment in map(_moment, times) if moment is not None]
+        self.zone = _shared([_zone(moment) for moment in known])
+        self.date = _shared([moment.date().isoformat() for moment in known])
+
+    def shown(self, time: str | None) -> str:
+        """``09:08:09``, with the date and zone that the report's head does not name."""
+        moment = _moment(time)
+        if moment is None:
+            return "?"
+        date = "" if self.date else f"{moment.date().isoformat()} "
+        zone = "" if self.zone else f" {_zone(moment)}"
+        return f"{date}{moment:%H:%M:%S}{zone}"
+
+    def span(self, first: str | None, last: str | None) -> str:
+        """``09:08:09 – 09:09:14``; one time when both are the same second; empty without times."""
+        if first is None or last is None:
+            return self.shown(first or last) if first or last else ""
+        begin, end = self.shown(first), self.shown(last)
+        return begin if begin == end else f"{begin} – {end}"
+
+    def head(self) -> str:
+        """What all times have in common, ``2025-10-30 UTC``."""
+        return " ".join(part for part in (self.date, self.zone) if part)
+
+
+def size_text(size_bytes: int) -> str:
+    """``17.8 kB``, powers of 1000."""
+    value, unit = float(size_bytes), "B"
+    for bigger in ("kB", "MB", "GB", "TB"):
+        if value < 1000:
+            break
+        value, unit = value / 1000, bigger
+    return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+
+
+def count_text(count: int, noun: str) -> str:
+    """``1 line``, ``12 345 lines``."""
+    return f"{count:,}".replace(",", " ") + f" {noun}" + ("" if count == 1 else "s")
+
+
+def _moment(time: str | None) -> datetime | None:
+    try:
+        return datetime.fromisoformat(time) if time else None
+    except ValueError:
+        return None
+
+
+def _zone(moment: datetime) -> str:
+    offset = moment.strftime("%z")
+    return "UTC" if offset in ("+0000", "") else f"UTC{offset[:3]}:{offset[3:5]}"
+
+
+def _shared(values: list[str]) -> str:
+    return values[0] if len(set(values)) == 1 else ""

@@ -1,0 +1,196 @@
+"""Reads sources once through the engine, in one process or several: the glue between ``sources`` and ``core``.
+
+With several jobs, one large plain file is cut into parts and many files are shared out; what comes back is the same
+as one job would give, in the same order.
+"""
+
+import multiprocessing
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+
+from recompile_watch.core.context import Context
+from recompile_watch.core.engine import SourceEngine, Tally
+from recompile_watch.core.errors import SourceError
+from recompile_watch.core.events import Event
+from recompile_watch.core.parts import Part, PartReading, agree, numbered, read_part
+from recompile_watch.core.records import BEFORE_BYTES
+from recompile_watch.core.rules import Ruleset
+from recompile_watch.core.scan import Matcher
+from recompile_watch.core.shape import HEAD_BYTES, shape_of
+from recompile_watch.core.times import TimeOptions, TimeResolver
+from recompile_watch.core.trace import is_trace
+from recompile_watch.sources.find import SourceFile
+from recompile_watch.sources.read import Unread, plain_size, read_blocks, read_range
+
+PART_BYTES = 16 << 20
+_DRAIN_BLOCK = 1 << 16
+
+
+@dataclass(slots=True)
+class SourceReading:
+    """What was read of one source. error: why it could not be read, or not to its end."""
+
+    source: SourceFile
+    tally: Tally = field(default_factory=Tally)
+    error: SourceError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SurveyOptions:
+    """How to read. jobs: processes. times: the time options of a source. on_progress: takes bytes read since the last call."""
+
+    times: Callable[[SourceFile], TimeOptions]
+    jobs: int = 1
+    on_progress: Callable[[int], None] | None = None
+
+
+class Survey:
+    """One pass over all sources. ``events`` streams them; ``readings`` tells afterwards what was read."""
+
+    def __init__(self, sources: Sequence[SourceFile], rules: Ruleset, matcher: Matcher, options: SurveyOptions) -> None:
+        self._sources, self._rules, self._matcher, self._options = tuple(sources), rules, matcher, options
+        self.readings = [SourceReading(source) for source in self._sources]
+
+    def events(self) -> Iterator[list[Event]]:
+        """The events of all sources, source by source, each in log order."""
+        for reading in self.readings:
+            try:
+                yield from self._one(reading)
+            except SourceError as error:
+                reading.error = error
+
+    def _one(self, reading: SourceReading) -> Iterator[list[Event]]:
+        source = reading.source
+        size = plain_size(source) if self._options.jobs > 1 else None
+        if size is None or size < 2 * PART_BYTES or not _divides(source):
+            return self._in_one_go(reading)
+        return self._in_parts(reading, size)
+
+    def _in_one_go(self, reading: SourceReading) -> Iterator[list[Event]]:
+        source, unread = reading.source, Unread()
+        engine = SourceEngine(source.path, self._rules, self._matcher, self._options.times(source))
+        seen = 0
+        try:
+            for block in read_blocks(source, unread=unread):
+                yield engine.feed(block)
+                seen = self._progress(seen, len(block))
+            yield engine.end()
+        finally:
+            reading.tally = engine.tally()
+            for reason, count in unread.counts.items():
+                reading.tally.unread[reason] = reading.tally.unread.get(reason, 0) + count
+
+    def _progress(self, seen: int, read: int) -> int:
+        if self._options.on_progress is not None:
+            self._options.on_progress(read)
+        return seen + read
+
+    def _in_parts(self, reading: SourceReading, size: int) -> Iterator[list[Event]]:
+        source = reading.source
+        shape = shape_of(b"".join(read_range(source.path, 0, HEAD_BYTES)))
+        context = Context(TimeResolver(self._options.times(source), shape.first_date, shape.offset_s))
+        lines, tally = 0, Tally(size)
+        held: tuple[Part, PartReading] | None = None
+        for part, part_reading in self._readings(source.path, _parts(source.path, size)):
+            if held is not None:
+                before, before_reading = held
+                if agree(before_reading, part_reading, part.end):
+                    yield context.push(numbered(before_reading, lines))
+                    lines = _count(tally, lines, before_reading)
+                else:  # a record crosses the border in a way that only reading it in one go decides
+                    part = Part(before.start, part.end, before.before)
+                    part_reading = self._read(source.path, part)
+            held = (part, part_reading)
+            self._progress(0, (part.end or size) - part.start)
+        if held is not None:
+            yield context.push(numbered(held[1], lines))
+            lines = _count(tally, lines, held[1])
+        yield context.flush()
+        tally.lines = lines
+        reading.tally = tally
+
+    def _read(self, path: str, part: Part) -> PartReading:
+        behind = read_range(path, part.end, None, block_bytes=_DRAIN_BLOCK) if part.end is not None else ()
+        return read_part(part, read_range(path, part.start, part.end), behind, path, self._rules, self._matcher)
+
+    def _readings(self, path: str, parts: list[Part]) -> Iterator[tuple[Part, PartReading]]:
+        """The parts with their readings, in order; each job takes every n-th part."""
+        context = multiprocessing.get_context("fork" if "fork" in multiprocessing.get_all_start_methods() else None)
+        jobs = min(self._options.jobs, len(parts))
+        pipes = []
+        workers = []
+        try:
+            for job in range(jobs):
+                receive, send = context.Pipe(duplex=False)
+                worker = context.Process(target=self._work, args=(path, parts[job::jobs], send), daemon=True)
+                worker.start()
+                send.close()
+                pipes.append(receive)
+                workers.append(worker)
+            for number, part in enumerate(parts):
+                yield part, self._received(pipes[number % jobs], path)
+        finally:
+            for worker in workers:
+                worker.terminate()
+                worker.join()
+
+    def _work(self, path: str, parts: list[Part], send: "Connection[PartReading | str, None]") -> None:
+        """A worker's whole life: reads its parts and sends what they hold."""
+        for part in parts:
+            try:
+                send.send(self._read(path, part))
+            except SourceError as error:
+                send.send(str(error))
+
+    @staticmethod
+    def _received(pipe: "Connection[None, PartReading | str]", path: str) -> PartReading:
+        try:
+            reading = pipe.recv()
+        except EOFError:
+            raise SourceError(f"{path}: a reading process died; try --jobs 1") from None
+        if isinstance(reading, str):
+            raise SourceError(reading)
+        return reading
+
+
+def _divides(source: SourceFile) -> bool:
+    """True when the file can be read in parts: it is no trace and its lines were not wrapped."""
+    head = b"".join(read_range(source.path, 0, HEAD_BYTES))
+    return not is_trace(head) and shape_of(head).wrap_width is None
+
+
+def _parts(path: str, size: int) -> list[Part]:
+    """Ranges of about ``PART_BYTES`` that begin and end at lines."""
+    parts: list[Part] = []
+    start, before = 0, b""
+    while start < size:
+        border = _line_start(path, start + PART_BYTES, size)
+        end, next_before = border if border is not None else (None, b"")
+        parts.append(Part(start, end, before))
+        if end is None:
+            break
+        start, before = end, next_before
+    return parts
+
+
+def _line_start(path: str, near: int, size: int) -> tuple[int, bytes] | None:
+    """The first line start at or behind ``near`` with the line in front of it; None when there is none."""
+    position = max(near - 1, 0)
+    for block in read_range(path, position, None, block_bytes=1 << 16):
+        newline = block.find(b"\n")
+        if newline >= 0:
+            start = position + newline + 1
+            if start >= size:
+                return None
+            lead = b"".join(read_range(path, max(0, start - BEFORE_BYTES - 2), start - 1))
+            before = lead[lead.rfind(b"\n") + 1 :]
+            return start, before if len(before) <= BEFORE_BYTES else b""
+        position += len(block)
+    return None
+
+
+def _count(tally: Tally, lines: int, reading: PartReading) -> int:
+    for reason, count in reading.unread.items():
+        tally.unread[reason] = tally.unread.get(reason, 0) + count
+    return lines + reading.lines
