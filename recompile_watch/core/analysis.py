@@ -26,6 +26,8 @@ CUT_SHORT = frozenset(
 # Lines of torch that could not be read; with --strict they make the status unknown.
 UNREAD_TORCH = frozenset({"torn_trace_line", "bad_trace_line", "line_too_long"})
 
+NOTHING = "nothing recognisable in the input"
+
 _Place = tuple[str | None, str | None, int | None]
 _Compile = tuple[str, int | None, str]
 
@@ -168,7 +170,7 @@ class Analysis:
         version, origin = _torch_version(facts)
         parsed = version_of(version)
         findings = in_order([self._wording.finding(group, self._headroom(group), parsed) for group in self._groups.values()])
-        problems = _problems(facts, bool(self._counts))
+        problems = problems_of(facts, has_events=bool(self._counts))
         return Report(
             status=_status(findings, problems), problems=problems, torch_version=version, torch_version_from=origin,
             sources=tuple(self._source_report(source) for source in facts.sources), unread=dict(facts.unread),
@@ -292,7 +294,8 @@ def _torch_version(facts: Facts) -> tuple[str | None, str | None]:
     return found, "log" if found else None
 
 
-def _problems(facts: Facts, has_events: bool) -> tuple[str, ...]:
+def problems_of(facts: Facts, *, has_events: bool) -> tuple[str, ...]:
+    """Why the evidence is incomplete, one line each; with one of them the status is never ok."""
     found = [*facts.errors, *(source.error for source in facts.sources if source.error)]
     for path, unread in [*((source.path, source.unread) for source in facts.sources), ("the folders given", facts.unread)]:
         wanted = CUT_SHORT | UNREAD_TORCH if facts.is_strict else CUT_SHORT
@@ -300,7 +303,7 @@ def _problems(facts: Facts, has_events: bool) -> tuple[str, ...]:
         if reasons:
             found.append(f"{path}: not everything could be read: {', '.join(reasons)}")
     if not has_events and not found:
-        found.append("nothing recognisable in the input")
+        found.append(NOTHING)
     return tuple(found)
 
 

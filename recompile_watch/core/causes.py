@@ -20,7 +20,7 @@ _KNOWN_END = re.compile(
     r"|tensor '.{1,300}?' requires_grad mismatch\. expected requires_grad=\d"
     r"|tensor '.{1,300}?' dispatch key set mismatch\. expected DispatchKeySet\([^)]*\), actual DispatchKeySet\([^)]*\)"
     r"|GLOBAL_STATE changed:(?: (?:grad_mode|autocast(?:\(\w+\)_\w+)?|default_dtype|deterministic_algorithms(?:_warn_only)?"
-    r"|num_threads|torch_function|allow_\w+|reduced_\w+|inference_mode))+"
+    r"|autocast_cache_enabled|cuda_matmul_precision|num_threads|torch_function|allow_\w+|reduced_\w+|inference_mode))+"
     r"|___check_(?:type|obj)_id\(.{1,300}?, \d+\)(?:, type=<class '[^']*'>)?"
     rf"|[^\s'\"=]+(?:{_QUOTED}|[^\s'\"=])* == (?:-?\d+(?:\.\d+)?(?:e[+-]?\d+)?|True|False|None|{_QUOTED})"
     r")(?=\s+(?!and\b|or\b|[-+*/%<>=)&|]))"
@@ -111,26 +111,29 @@ def _object_id(_raw: str, text: str) -> str:
 
 _FORMS: tuple[tuple[str, str | Callable[[str, str], str]], ...] = (
     (r"tensor '.*' size mismatch", _tensor_size),
-    (r"tensor '.*' stride mismatch", "stride_mismatch"),
+    (r"tensor '.*' strides? mismatch", "stride_mismatch"),
     (r"tensor '.*' dtype mismatch", "dtype_mismatch"),
     (r"tensor '.*' rank mismatch", "rank_mismatch"),
     (r"tensor '.*' requires_grad mismatch", "requires_grad"),
     (r"tensor '.*' (?:Tensor )?device index mismatch", "device_mismatch"),
     (r"tensor '.*' dispatch key set mismatch", "dispatch_keys"),
-    (r"expected type of '.*' to be a tensor type", "type_identity"),
-    (r"Duplicate tensors? found|[^ ]+ (?:is aliased$|should not alias)|[^ ]*should not alias", "tensor_aliasing"),
+    (r"expected type of '.*' to be ", "type_identity"),
+    (r"Duplicate tensors? found|[^ ]+ is (?!None|not )[^ ]+$|[^ ]+ (?:is aliased$|should not alias)|[^ ]*should not alias", "tensor_aliasing"),
     (r"GLOBAL_STATE changed:", _global_state),
     (r"(?:not )?___(?:is_grad_enabled|set_grad_enabled)|(?:not )?torch\.is_grad_enabled", "grad_mode"),
     (r"___check_global_state|___check_torch_function_mode_stack|(?:not )?___is_torch_function_enabled", "global_state"),
+    (r"torch\._functorch\.|torch\.autograd\.forward_ad|___compile_config_hash", "global_state"),
+    (r"\"?Shape guard failed with values", "symbolic_shape"),
     (r"(?:not )?___are_deterministic_algorithms_enabled|utils_device\.CURRENT_DEVICE", "global_state"),
-    (r"BACKEND_MATCH failure|___check_current_backend|___skip_backend_check", "backend_match"),
-    (r"Cache line invalidated because", "object_identity"),
+    (r"BACKEND_MATCH failure|\(?___(?:check_current_backend|skip_backend_check|current_backend)", "backend_match"),
+    (r"Cache line invalidated because|(?:not )?___guarded_code\.valid", "object_identity"),
     (r"(?:NameError: )?name '\w+' is not defined", "undefined_name"),
     (r"___check_type_id|type\(.*\) ==|.*\.__class__ ==", "type_identity"),
     (r"___check_obj_id", _object_id),
     (r"(?:not )?(?:set\.__contains__|___dict_contains)\(|KeyError on ", "dict_keys"),
     (r"(?:list|set|str|tuple)?\(?(?:dict\.keys\(|[^=]*\.keys\(\))", "dict_keys"),
-    (r"(?:___dict_version|___odict|___key_to_id|___const_keys)", "dict_keys"),
+    (r"(?:not )?___(?:dict_\w+|odict\w*|key_to_id|const_keys\w*)\(", "dict_keys"),
+    (r"(?:set|frozenset)\.__len__\(|___\w+_len\(", "container_length"),
     (r"len\(.*\) (?:==|!=|<|<=|>|>=) ", "container_length"),
     (r"not [\w.\[\]'\"]+$", "container_length"),
 )

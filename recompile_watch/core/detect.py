@@ -200,7 +200,7 @@ def _read_limit_hit(detector: Detector, record: Record, fields: Fields) -> list[
         text = re.split(r"\s+(?:User stack trace:|[Tt]o log all recompilation|[Tt]o diagnose recompilation)", raw, maxsplit=1)[0].strip()
         items = re.findall(r"\"([^\"]+)\"|'((?:[^'\\]|\\.)+)'", text) if text.startswith("[") else []
         reasons = tuple(parse_reason(a or b, function) for a, b in items) or (parse_reason(text, function),)
-    partial = any(fields.get(name) is None for name in record.rule.needs) or (record.cut and not record.ended)
+    partial = any(fields.get(name) is None for name in record.rule.needs) or (not record.ended and (record.cut or not reasons))
     return [detector.sighting(record, fields, reasons=reasons, partial=partial)]
 
 

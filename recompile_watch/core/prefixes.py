@@ -140,8 +140,9 @@ _TOKEN = re.compile(
     rb"(?:[A-Za-z_][\w-]*(?:\.[\w-]+)*|[\w.-]+\.py:\d+(?: \w+\(\))?|[\w.]+:[\w<>.]+:\d+|MainThread|\d{1,10})(?: - | ?\| |\||: |:(?=\S))"
     rb")"
 )
-_LEVEL_FIRST = re.compile(rb"\[?" + _LEVEL + rb"\]?(?: - | *\| |:(?=[\w.]+:)|: ?| +(?=\d\d-\d\d |\[|\d{4}-))")
+_LEVEL_FIRST = re.compile(rb"\[?" + _LEVEL + rb"\]?(?: - | *\| |:(?=[\w.]+:)|: ?| +(?=\d\d-\d\d |\[|\d{4}-|torch))")
 _BASIC_LOGGER = re.compile(rb"[\w.]+:(?! )")
+_TORCH_LOGGER = re.compile(rb"torch(?:dynamo|inductor)?(?:\.[a-z_]\w*)*: ")
 _BOLD = re.compile(rb"^([\s>]*)\*\*(.*?)\*\*$")
 _REPEATED = re.compile(rb"\s*\[repeated \d+x across cluster\].*$")
 _STRING_ELEMENT = re.compile(rb"\s*\"(?P<body>(?:[^\"\\]|\\.)*)\",?\s*")
@@ -400,7 +401,7 @@ def _take_stump(state: _Peeling, match: "re.Match[bytes]", _raw: bytes) -> int |
 def _take_level(state: _Peeling, match: "re.Match[bytes]", raw: bytes) -> int:
     state.headed = True
     end = match.end()
-    logger = _BASIC_LOGGER.match(raw, end) if raw[end - 1 : end] == b":" else None
+    logger = (_BASIC_LOGGER if raw[end - 1 : end] == b":" else _TORCH_LOGGER).match(raw, end)
     return logger.end() if logger else end
 
 

@@ -24,7 +24,14 @@ _MAX_NOTES = 10
 _MAX_SOURCES = 8
 _INDENT = 10
 _BAR_CELLS = 8
-_STYLES = {"critical": "bold white on red", "warning": "bold black on yellow", "info": "bold", "unknown": "bold white on magenta", "ok": "bold black on green"}
+_MAX_NAMED = 300
+_STYLES = {
+    "critical": "bold white on red",
+    "warning": "bold black on yellow",
+    "info": "bold",
+    "unknown": "bold white on magenta",
+    "ok": "bold black on green",
+}
 _PHASES = {"warmup": "while warming up", "steady": "in steady state"}
 
 
@@ -204,6 +211,8 @@ def _plural(count: int, word: str) -> str:
 def _short_names(paths: list[str]) -> dict[str, str]:
     """The file name where it is unique, else as much of the path as it takes."""
     names: dict[str, str] = {}
+    if len(paths) > _MAX_NAMED:  # comparing each with each would take long
+        return {path: path for path in paths}
     for path in paths:
         parts = path.split("/")
         length = next((n for n in range(1, len(parts) + 1) if sum(p.split("/")[-n:] == parts[-n:] for p in paths) == 1), len(parts))

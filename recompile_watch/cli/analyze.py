@@ -1,0 +1,69 @@
+"""``recompile-watch analyze``: what a log means."""
+
+import argparse
+import io
+import os
+import sys
+from datetime import UTC, datetime
+
+from recompile_watch import __version__
+from recompile_watch.cli.exit_status import status_code
+from recompile_watch.cli.inputs import complaints, inputs_of
+from recompile_watch.cli.output import STANDARD_OUTPUT, is_color_wanted, write_result
+from recompile_watch.cli.progress import progress_over
+from recompile_watch.cli.reading import Reader
+from recompile_watch.core.analysis import Report
+from recompile_watch.core.errors import UsageError
+from recompile_watch.core.wording import version_of
+
+
+def run(arguments: argparse.Namespace, _name: tuple[str, ...]) -> int:
+    """Analyses the sources, writes the report, returns the exit status."""
+    if arguments.torch_version is not None and version_of(arguments.torch_version) is None:
+        raise UsageError(f"--torch-version: '{arguments.torch_version}' is no version; write one such as 2.9.1")
+    inputs = inputs_of(arguments, "analyze")
+    with progress_over(inputs.sources) as on_progress:
+        reader = Reader(inputs.rules, inputs.options, on_progress)
+        analysis = reader.analyse(inputs.sources)
+    facts = inputs.facts(reader.facts, arguments.torch_version)
+    report = analysis.report(facts)
+    write_result(_json(report) if arguments.format == "json" else _text(report, arguments.output), arguments.output)
+    _complain(complaints(facts, has_events=bool(report.counts), outside=reader.outside))
+    return status_code(report.status, arguments.fail_on or "warning")
+
+
+def _json(report: Report) -> str:
+    from recompile_watch.report.json import json_text, report_to_json
+
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return json_text(report_to_json(report, generated_at=now, tool_version=__version__), indent=2) + "\n"
+
+
+def _text(report: Report, output: str | None) -> str:
+    from recompile_watch.report.text import PLAIN_WIDTH, print_report  # rich costs 50 ms; JSON does not need it
+
+    is_terminal = output in (None, STANDARD_OUTPUT) and sys.stdout.isatty()
+    encoding = sys.stdout.encoding if output in (None, STANDARD_OUTPUT) else "utf-8"
+    buffer = _Buffer(encoding or "ascii")
+    width = os.get_terminal_size(sys.stdout.fileno()).columns if is_terminal else PLAIN_WIDTH
+    print_report(report, buffer, is_terminal=is_terminal, width=width or PLAIN_WIDTH, has_color=is_terminal and is_color_wanted(sys.stdout))
+    return buffer.getvalue()
+
+
+class _Buffer(io.StringIO):
+    """Collects the report; says in which encoding it will be shown."""
+
+    def __init__(self, encoding: str) -> None:
+        super().__init__()
+        self._shown_in = encoding
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return self._shown_in
+
+
+def _complain(lines: list[str]) -> None:
+    from recompile_watch.report.safe import safe
+
+    for line in lines:
+        print(f"recompile-watch: {safe(line, 2000)}", file=sys.stderr)

@@ -1,0 +1,135 @@
+"""All commands with their options: what ``--help``, the shell completion and the parser need, and nothing heavier."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from recompile_watch.cli.parsing import Parser
+
+PROGRAM = "recompile-watch"
+_LOGS = "a log, .gz or .zst, a folder, a pattern in quotes, or - for standard input"
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command. name: its words. module: what runs it. arguments: adds its own options to its parser."""
+
+    name: tuple[str, ...]
+    module: str
+    summary: str
+    description: str
+    example: str
+    arguments: Callable[[Parser], None]
+
+    def parser(self) -> Parser:
+        """Its argument parser."""
+        parser = Parser(prog=" ".join((PROGRAM, *self.name)), description=self.description, example=self.example)
+        self.arguments(parser)
+        return parser
+
+
+def _reading(parser: Parser) -> None:
+    parser.add_argument("paths", metavar="PATH", nargs="*", help=_LOGS)
+    parser.add_argument("--rules", metavar="DIR", action="append", default=[], help="adds a folder of rules; may be given more than once")
+    parser.add_argument("--rotated", action="store_true", help="reads bot.log, bot.log.1, bot.log.2.gz as one log, oldest first")
+    parser.add_argument("--since", metavar="TIME", help="only events from then on: 2025-10-30, 2025-10-30T09:08, 09:08, or 2h ago as 2h")
+    parser.add_argument("--until", metavar="TIME", help="only events before then, written likewise")
+    parser.add_argument("--year", metavar="YYYY", help="year of lines without one (default: that of dated lines nearby, else of the file)")
+    parser.add_argument("--tz", metavar="ZONE", help="zone of lines without one, such as UTC, Europe/Berlin or +02:00 (default: local)")
+    parser.add_argument("--jobs", metavar="N", help="processes that read in parallel; 0 is one for each core (default 1)")
+    parser.add_argument("--strict", action="store_true", help="exit status 3 if a line of torch could not be read")
+
+
+def _analyze(parser: Parser) -> None:
+    _reading(parser)
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="text for people (default), json for programs")
+    parser.add_argument("--output", metavar="FILE", help="writes there instead of to standard output, whole or not at all")
+    parser.add_argument("--torch-version", metavar="X", help="the torch that wrote the log, such as 2.9.1, where the log does not say it")
+    parser.add_argument(
+        "--fail-on", choices=("critical", "warning", "never"), help="lowest severity that counts for the exit status (default: warning)"
+    )
+
+
+def _rules_list(parser: Parser) -> None:
+    _rule_folders(parser)
+    parser.add_argument("--json", action="store_true", help="one JSON list")
+
+
+def _rules_show(parser: Parser) -> None:
+    parser.add_argument("id", metavar="ID", help="the rule's id, such as torch.recompile")
+    _rule_folders(parser)
+
+
+def _rules_check(parser: Parser) -> None:
+    parser.add_argument("folders", metavar="DIR", nargs="*", help="folders of rules (default: the shipped ones)")
+
+
+def _rules_test(parser: Parser) -> None:
+    parser.add_argument("log", metavar="LOG", help=_LOGS)
+    _rule_folders(parser)
+
+
+def _rule_folders(parser: Parser) -> None:
+    parser.add_argument("--rules", metavar="DIR", action="append", default=[], help="adds a folder of rules; may be given more than once")
+
+
+def _completion(parser: Parser) -> None:
+    parser.add_argument("shell", choices=("bash", "zsh"), help="the shell to complete in")
+
+
+COMMANDS = (
+    Command(
+        ("analyze",), "recompile_watch.cli.analyze", "what a log means: findings, evidence, status",
+        "Says what a log of torch.compile (or of the trading bot) means.\nexit status: 0 ok, 1 warning, 2 critical, 3 unknown",
+        "recompile-watch analyze bot.log stderr.log", _analyze,
+    ),
+    Command(
+        ("events",), "recompile_watch.cli.events", "what was seen: one JSON object a line, in log order",
+        "Prints what was seen, one JSON object a line, in log order.", "recompile-watch events --since 2h bot.log | jq .kind", _reading,
+    ),
+    Command(
+        ("rules", "list"), "recompile_watch.cli.rules_list", "the detection rules in force",
+        "Lists the detection rules in force.", "recompile-watch rules list --rules my_rules/", _rules_list,
+    ),
+    Command(
+        ("rules", "show"), "recompile_watch.cli.rules_list", "one rule with its pattern and samples",
+        "Shows one rule: what it matches, why it matters, its samples.", "recompile-watch rules show torch.recompile_limit_hit", _rules_show,
+    ),
+    Command(
+        ("rules", "check"), "recompile_watch.cli.rules_check", "whether rules are valid and match their own samples",
+        "Checks rule files and runs every sample in them. Exit status 78 if one is wrong.", "recompile-watch rules check my_rules/", _rules_check,
+    ),
+    Command(
+        ("rules", "test"), "recompile_watch.cli.rules_test", "what each rule finds in a log of your own",
+        "Shows what each rule finds in a log.", "recompile-watch rules test bot.log --rules my_rules/", _rules_test,
+    ),
+    Command(
+        ("completion",), "recompile_watch.cli.completion", "a completion script for bash or zsh",
+        "Prints a completion script for a shell.", "recompile-watch completion bash > ~/.local/share/bash-completion/completions/recompile-watch",
+        _completion,
+    ),
+)  # fmt: skip
+
+
+def top_help() -> str:
+    """The program's own ``--help``."""
+    width = max(len(" ".join(command.name)) for command in COMMANDS)
+    lines = [f"  {' '.join(command.name):<{width}}  {command.summary}" for command in COMMANDS]
+    return "\n".join(
+        [
+            f"usage: {PROGRAM} COMMAND [OPTION]... [PATH]...",
+            "",
+            "Reads torch.compile logs (and a trading bot's) and says what happened.",
+            "",
+            "commands:",
+            *lines,
+            "",
+            "options:",
+            "  -h, --help  show this help; after a command, the help of that command",
+            "  --version   show the version",
+            "",
+            "exit status: 0 ok, 1 warning, 2 critical, 3 unknown, 64 wrong usage, 78 bad configuration",
+            "",
+            "example:",
+            "  python bot.py 2>&1 | tee bot.log; recompile-watch analyze bot.log",
+        ]
+    )

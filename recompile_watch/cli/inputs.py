@@ -1,0 +1,86 @@
+"""What ``analyze`` and ``events`` share: arguments become rules, options and the list of sources."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from recompile_watch.cli.reading import ReadOptions
+from recompile_watch.cli.times import moment_of, year_of, zone_of
+from recompile_watch.config import load_rules
+from recompile_watch.core.analysis import NOTHING, Facts, SourceFacts, problems_of
+from recompile_watch.core.errors import UsageError
+from recompile_watch.core.rules import Ruleset
+from recompile_watch.sources.find import SourceFile, find_sources
+from recompile_watch.sources.limits import Unread
+from recompile_watch.sources.opening import STANDARD_INPUT
+
+_ADVICE = "is this the right file, and does it hold standard error (2>&1)? TORCH_LOGS=recompiles,graph_breaks,cudagraphs shows most"
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """Everything a reading command needs. errors: sources that were not found. unread: what folders held besides logs."""
+
+    rules: Ruleset
+    options: ReadOptions
+    sources: list[SourceFile]
+    errors: tuple[str, ...]
+    unread: dict[str, int]
+    is_strict: bool
+
+    def facts(self, sources: Sequence[SourceFacts], torch_version: str | None = None) -> Facts:
+        """What the report needs to know besides the events."""
+        return Facts(tuple(sources), self.errors, torch_version, self.is_strict, self.unread)
+
+
+def inputs_of(arguments: argparse.Namespace, command: str) -> Inputs:
+    """Reads the shared options. Raises UsageError and RuleError."""
+    zone, zone_is_given = zone_of(arguments.tz)
+    now = datetime.now(UTC)
+    options = ReadOptions(
+        zone, zone_is_given, year_of(arguments.year), moment_of("--since", arguments.since, zone, now),
+        moment_of("--until", arguments.until, zone, now), jobs_of(arguments.jobs),
+    )  # fmt: skip
+    paths = paths_of(arguments.paths, command)
+    rules = load_rules([Path(folder) for folder in arguments.rules])
+    unread = Unread()
+    sources, errors = find_sources(paths, rotated=arguments.rotated, unread=unread)
+    return Inputs(rules, options, sources, tuple(str(error) for error in errors), unread.counts, arguments.strict)
+
+
+def paths_of(paths: list[str], command: str) -> list[str]:
+    """The paths given; standard input where none is given and something is piped in. Raises UsageError."""
+    if paths:
+        return paths
+    if sys.stdin is None or sys.stdin.isatty():
+        raise UsageError(f"name a log to read, such as 'recompile-watch {command} bot.log', or pipe one in")
+    return [STANDARD_INPUT]
+
+
+def jobs_of(text: str | None) -> int:
+    """How many processes read. Raises UsageError."""
+    if text is None:
+        return 1
+    if not text.isdecimal() or int(text) > 1024:
+        raise UsageError(f"--jobs: '{text}' is no number of processes; write 0 (one for each core) to 1024")
+    return int(text)
+
+
+def complaints(facts: Facts, *, has_events: bool, outside: int) -> list[str]:
+    """What goes to standard error: every reason why the evidence is incomplete, with what to do."""
+    problems = problems_of(facts, has_events=has_events)
+    if has_events or not facts.sources:
+        return list(problems)
+    found = [problem for problem in problems if problem != NOTHING]
+    names = ", ".join("standard input" if source.path == STANDARD_INPUT else source.path for source in facts.sources[:3])
+    more = f" and {len(facts.sources) - 3} more" if len(facts.sources) > 3 else ""
+    if outside:
+        return [*found, f"nothing in the time asked for in {names}{more}: {outside} events lie outside; widen --since and --until"]
+    if all(source.error for source in facts.sources):
+        return found
+    lines, size = sum(source.lines for source in facts.sources), sum(source.bytes for source in facts.sources)
+    what = f"none of {lines} lines is known" if size else "empty"
+    return [*found, f"nothing recognisable in {names}{more} ({what}); {_ADVICE}"]

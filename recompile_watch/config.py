@@ -1,0 +1,89 @@
+"""Finds and reads what the user and the package configure: for now the detection rules."""
+
+from collections.abc import Sequence
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from recompile_watch.core.errors import RuleError
+from recompile_watch.core.rules import Rule, Ruleset, merge, parse_rules
+
+_ENDING = ".toml"
+_MAX_RULE_FILE_BYTES = 4 << 20
+
+
+def load_rules(extra: Sequence[Path] = ()) -> Ruleset:
+    """The shipped rules and those of the folders (or files) ``extra``; a later rule replaces an earlier one of its id.
+
+    Raises RuleError with all mistakes, one line each.
+    """
+    return merge(read_rules([shipped_rules(), *extra]))
+
+
+def read_rules(places: Sequence[Traversable | Path]) -> list[list[Rule]]:
+    """The rules of each file in ``places``, sorted by name. Raises RuleError with all mistakes, one line each."""
+    groups: list[list[Rule]] = []
+    mistakes: list[str] = []
+    for place in places:
+        for file in _rule_files(place, mistakes):
+            text = _text(file, mistakes)
+            if text is not None:
+                rules, wrong = parse_rules(text, str(file))
+                groups.append(rules)
+                mistakes += [str(error) for error in wrong]
+                mistakes += _twice(rules, str(file))
+    if mistakes:
+        raise RuleError("\n".join(mistakes))
+    return groups
+
+
+def shipped_rules() -> Traversable:
+    """The folder of the package's own rules: inside the installed wheel, else beside the package in a checkout."""
+    package = resources.files("recompile_watch")
+    inside = package / "_rules"
+    if inside.is_dir():
+        return inside
+    beside = Path(str(package)).parent / "rules"
+    if not beside.is_dir():
+        raise RuleError(f"{inside}: the package's own rules are missing; install recompile-watch again")
+    return beside
+
+
+def _rule_files(place: Traversable | Path, mistakes: list[str]) -> list[Traversable | Path]:
+    """The rule files at a place; a place that is none is a mistake."""
+    try:
+        if place.is_file():
+            return [place]
+        files = sorted((file for file in place.iterdir() if file.name.endswith(_ENDING) and file.is_file()), key=lambda file: file.name)
+    except FileNotFoundError:
+        mistakes.append(f"{place}: no such folder; --rules takes a folder of {_ENDING} files")
+        return []
+    except OSError as error:
+        mistakes.append(f"{place}: cannot be read ({error.strerror}); --rules takes a folder of {_ENDING} files")
+        return []
+    if not files:
+        mistakes.append(f"{place}: no {_ENDING} file in it; --rules takes a folder of rule files")
+    return list(files)
+
+
+def _text(file: Traversable | Path, mistakes: list[str]) -> str | None:
+    try:
+        with file.open("rb") as stream:
+            data = stream.read(_MAX_RULE_FILE_BYTES + 1)
+    except OSError as error:
+        mistakes.append(f"{file}: cannot be read ({error.strerror})")
+        return None
+    if len(data) > _MAX_RULE_FILE_BYTES:
+        mistakes.append(f"{file}: larger than {_MAX_RULE_FILE_BYTES >> 20} MiB; a rule file is a page of text")
+        return None
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        mistakes.append(f"{file}: not UTF-8 (byte {error.start}); save it as UTF-8")
+        return None
+
+
+def _twice(rules: list[Rule], file: str) -> list[str]:
+    """An id that stands twice in one file is a mistake; in two files the later one replaces the earlier."""
+    ids = [rule.id for rule in rules]
+    return [f"{file}: rule {name}: key 'id' stands {ids.count(name)} times in this file" for name in dict.fromkeys(ids) if ids.count(name) > 1]
