@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 
-from recompile_watch.core.context import Context
-from recompile_watch.core.engine import SourceEngine, Tally
+from recompile_watch.core.context import Context, Item
+from recompile_watch.core.engine import Bulk, SourceEngine, Tally
 from recompile_watch.core.errors import SourceError
-from recompile_watch.core.events import Event
 from recompile_watch.core.parts import Part, PartReading, agree, numbered, read_part
 from recompile_watch.core.records import BEFORE_BYTES
 from recompile_watch.core.rules import Ruleset
@@ -38,10 +37,11 @@ class SourceReading:
 
 @dataclass(frozen=True, slots=True)
 class SurveyOptions:
-    """How to read. jobs: processes. times: the time options of a source. on_progress: takes bytes read since the last call."""
+    """How to read. jobs: processes. bulk: read metric lines as rows, for an analysis. times: the time options of a source. on_progress: takes bytes read since the last call."""
 
     times: Callable[[SourceFile], TimeOptions]
     jobs: int = 1
+    bulk: Bulk | None = None
     on_progress: Callable[[int], None] | None = None
 
 
@@ -52,7 +52,7 @@ class Survey:
         self._sources, self._rules, self._matcher, self._options = tuple(sources), rules, matcher, options
         self.readings = [SourceReading(source) for source in self._sources]
 
-    def events(self) -> Iterator[list[Event]]:
+    def events(self) -> Iterator[list[Item]]:
         """The events of all sources, source by source, each in log order."""
         for reading in self.readings:
             try:
@@ -60,16 +60,16 @@ class Survey:
             except SourceError as error:
                 reading.error = error
 
-    def _one(self, reading: SourceReading) -> Iterator[list[Event]]:
+    def _one(self, reading: SourceReading) -> Iterator[list[Item]]:
         source = reading.source
         size = plain_size(source) if self._options.jobs > 1 else None
         if size is None or size < 2 * PART_BYTES or not _divides(source):
             return self._in_one_go(reading)
         return self._in_parts(reading, size)
 
-    def _in_one_go(self, reading: SourceReading) -> Iterator[list[Event]]:
+    def _in_one_go(self, reading: SourceReading) -> Iterator[list[Item]]:
         source, unread = reading.source, Unread()
-        engine = SourceEngine(source.path, self._rules, self._matcher, self._options.times(source))
+        engine = SourceEngine(source.path, self._rules, self._matcher, self._options.times(source), self._options.bulk)
         seen = 0
         try:
             for block in read_blocks(source, unread=unread):
@@ -86,10 +86,10 @@ class Survey:
             self._options.on_progress(read)
         return seen + read
 
-    def _in_parts(self, reading: SourceReading, size: int) -> Iterator[list[Event]]:
+    def _in_parts(self, reading: SourceReading, size: int) -> Iterator[list[Item]]:
         source = reading.source
         shape = shape_of(b"".join(read_range(source.path, 0, HEAD_BYTES)))
-        context = Context(TimeResolver(self._options.times(source), shape.first_date, shape.offset_s))
+        context = Context(TimeResolver(self._options.times(source), shape.first_date, shape.offset_s), source.path)
         lines, tally = 0, Tally(size)
         held: tuple[Part, PartReading] | None = None
         for part, part_reading in self._readings(source.path, _parts(source.path, size)):
@@ -112,7 +112,7 @@ class Survey:
 
     def _read(self, path: str, part: Part) -> PartReading:
         behind = read_range(path, part.end, None, block_bytes=_DRAIN_BLOCK) if part.end is not None else ()
-        return read_part(part, read_range(path, part.start, part.end), behind, path, self._rules, self._matcher)
+        return read_part(part, read_range(path, part.start, part.end), behind, path, self._rules, self._matcher, self._options.bulk)
 
     def _readings(self, path: str, parts: list[Part]) -> Iterator[tuple[Part, PartReading]]:
         """The parts with their readings, in order; each job takes every n-th part."""

@@ -47,7 +47,7 @@ def _text(report: Report, output: str | None) -> str:
     buffer = _Buffer(encoding or "ascii")
     width = os.get_terminal_size(sys.stdout.fileno()).columns if is_terminal else PLAIN_WIDTH
     print_report(report, buffer, is_terminal=is_terminal, width=width or PLAIN_WIDTH, has_color=is_terminal and is_color_wanted(sys.stdout))
-    return buffer.getvalue()
+    return "\n".join(line.rstrip() for line in buffer.getvalue().split("\n"))
 
 
 class _Buffer(io.StringIO):

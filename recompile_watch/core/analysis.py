@@ -1,6 +1,6 @@
 """Events become a report: counts, findings, series and a status. Parts of a log add up: see ``Analysis.merge``."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -26,6 +26,7 @@ CUT_SHORT = frozenset(
 # Lines of torch that could not be read; with --strict they make the status unknown.
 UNREAD_TORCH = frozenset({"torn_trace_line", "bad_trace_line", "line_too_long"})
 
+_SUBJECT_FIELDS = ("limit_name", "stance", "exception", "symbol", "model", "cause", "message", "compiled", "mode")
 NOTHING = "nothing recognisable in the input"
 
 _Place = tuple[str | None, str | None, int | None]
@@ -106,7 +107,7 @@ class Analysis:
         self._takers = self._series.takers
         self._phases = Phases()
         self._groups: dict[GroupKey, Group] = {}
-        self._keys: dict[tuple[object, ...], GroupKey] = {}
+        self._recent: dict[tuple[object, ...], Group] = {}
         self._entries: dict[_Place, int] = {}
         self._limits: dict[_Place, int | None] = {}
         self._limit: int | None = None
@@ -115,11 +116,11 @@ class Analysis:
         self._moment: tuple[str, datetime | None] = ("", None)
 
     def __getstate__(self) -> dict[str, object]:
-        return {name: value for name, value in self.__dict__.items() if name not in ("_takers", "_keys")}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_takers", "_recent")}
 
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
-        self._takers, self._keys = self._series.takers, {}
+        self._takers, self._recent = self._series.takers, {}
 
     def add(self, event: Event) -> None:
         """Takes one event. Bulk kinds cost a few dictionary updates and nothing else."""
@@ -178,31 +179,37 @@ class Analysis:
         )  # fmt: skip
 
     def _find(self, event: Event) -> None:
-        key = self._key(event)
+        group = self._group(event)
         at = self._at(event.time)
-        group = self._groups.get(key)
-        if group is None:
-            group = self._groups[key] = Group(key, event, event)
         group.add(event, at)
         if event.kind in _HAS_PHASE:
             group.add_phase(*self._phases.phase_at(event.kind, event.source, event.pid, at))
         if event.kind == "recompile":
-            self._count_entries(event, key)
+            self._count_entries(event, group.key)
         elif event.kind == LIMIT_KIND:
             self._learn_limit(event)
 
-    def _key(self, event: Event) -> GroupKey:
+    def _group(self, event: Event) -> Group:
         """The group of an event, remembered: a storm repeats few guards very often."""
-        raw = (event.kind, event.function, event.file, event.reasons[0].text if event.reasons else None, *map(str, _subject_fields(event)))
-        key = self._keys.get(raw)
-        if key is None:
-            if len(self._keys) >= MAX_COMPILES:
-                self._keys.clear()
-            key = group_key(event)
-            if key not in self._groups and len(self._groups) >= MAX_GROUPS:
-                key = GroupKey(key.kind, None, None, "(others)")
-            self._keys[raw] = key
-        return key
+        reason = event.reasons[0].text if event.reasons else None
+        raw: tuple[object, ...] = (event.kind, event.function, event.file, reason, event.extra.get("refused"))
+        if event.kind != "recompile":
+            raw = (*raw, *[str(event.extra.get(name)) for name in _SUBJECT_FIELDS])
+        group = self._recent.get(raw)
+        if group is None:
+            if len(self._recent) >= MAX_COMPILES:
+                self._recent.clear()
+            group = self._recent[raw] = self._new_or_known(event)
+        return group
+
+    def _new_or_known(self, event: Event) -> Group:
+        key = group_key(event)
+        if key not in self._groups and len(self._groups) >= MAX_GROUPS:
+            key = GroupKey(key.kind, None, None, "(others)")
+        group = self._groups.get(key)
+        if group is None:
+            group = self._groups[key] = Group(key, event, event)
+        return group
 
     def _at(self, time: str | None) -> datetime | None:
         if time is None:
@@ -271,13 +278,6 @@ class Analysis:
     def _source_report(self, facts: SourceFacts) -> SourceReport:
         span = self._sources.get(facts.path, _Source(facts.path))
         return SourceReport(facts, span.first, span.last)
-
-
-def _subject_fields(event: Event) -> Iterable[object]:
-    extra = event.extra
-    if event.kind == "recompile":
-        return (extra.get("refused"),)
-    return [extra.get(n) for n in ("limit_name", "stance", "exception", "symbol", "model", "cause", "message", "compiled", "mode")]
 
 
 def _parsed(time: str) -> datetime | None:

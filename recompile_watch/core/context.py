@@ -8,9 +8,11 @@ from collections import deque
 from collections.abc import Iterable
 from datetime import datetime
 
+from recompile_watch.core.bulk import MetricRows, Rows
 from recompile_watch.core.compile_id import without_attempt
-from recompile_watch.core.detect import Sighting
+from recompile_watch.core.detect import Sighting, decode, typed
 from recompile_watch.core.events import EXTRA_FIELDS, Event
+from recompile_watch.core.prefixes import Stamp
 from recompile_watch.core.times import TimeResolver
 
 HOLD_BYTES = 1 << 20  # the warning of a refused recompile follows at once; other ranks may print between
@@ -18,6 +20,8 @@ PAIR_BYTES = 1 << 16
 DERIVE_MIN_S = 10.0  # the bot's clock has seconds: over ten of them a rate is right to 10 %
 
 Key = tuple[int | None, int | None]
+Seen = Sighting | Rows
+Item = Event | MetricRows
 
 
 class _Held:
@@ -32,32 +36,77 @@ class _Held:
 class Context:
     """Completes the sightings of one source. ``push`` and ``flush`` return events in log order."""
 
-    def __init__(self, times: TimeResolver) -> None:
-        self._times = times
+    def __init__(self, times: TimeResolver, source: str = "") -> None:
+        self._times, self._source = times, source
         self._queue: deque[_Held] = deque()
         self._waiting: dict[Key, _Held] = {}
         self._last_limit_error: _Held | None = None
         self._loading: dict[str, Event] = {}
         self._counts: dict[str, tuple[int, datetime]] = {}
 
-    def push(self, sightings: Iterable[Sighting]) -> list[Event]:
-        """Takes sightings in log order; the events that are now certain."""
-        ready: list[Event] = []
-        for sighting in sightings:
-            event = sighting.event._replace(time=self._times.resolve(sighting.stamp, sighting.outer_stamp))
-            for derived in self._complete(event, sighting.rule):
-                self._queue.append(derived)
+    def push(self, seen: Iterable[Seen]) -> list[Item]:
+        """Takes sightings in log order, and metric rows of the same stretch of log; what is now certain."""
+        ready: list[Item] = []
+        for item in _in_order(seen):
+            if isinstance(item, Rows):
+                ready.append(self._rows(item))
+                continue
+            event = item.event._replace(time=self._times.resolve(item.stamp, item.outer_stamp))
+            self._queue.extend(self._complete(event, item.rule))
             ready += self._release(event.offset)
         return ready
 
-    def flush(self) -> list[Event]:
+    def _rows(self, rows: Rows) -> MetricRows:
+        """Rows with their times; what they tell about compile mode and latency joins the queue."""
+        kind = rows.bulk.rule.event
+        first, last = self._row_time(rows, 0), self._row_time(rows, -1)
+        if kind == "gpu_memory":
+            if self._loading:
+                self._queue.extend(self._loaded(self._row_event(rows, 0, first)))
+            counts = rows.column("count")
+            if counts is not None:
+                self._count_rows(rows, counts)
+        return MetricRows(kind, self._source, rows, first, last)
+
+    def _row_time(self, rows: Rows, index: int) -> str | None:
+        row, bulk = rows.values[index], rows.bulk
+        utc, local = row[bulk.utc], row[bulk.local]
+        return self._times.resolve(Stamp("zoned", f"{utc.decode()}+00:00") if utc else Stamp("local", (local or b"").decode()))
+
+    def _row_event(self, rows: Rows, index: int, time: str | None) -> Event:
+        """The event that the row stands for; its line is that of the first row."""
+        rule = rows.bulk.rule
+        extra = {**EXTRA_FIELDS[rule.event], **rule.values}
+        for name, value in zip(rows.bulk.names, rows.values[index], strict=True):
+            if name is not None and name not in ("utc", "local"):
+                extra[name] = None if value is None else typed(decode(value), rule.types.get(name, "str"))
+        return Event(rule.event, self._source, rows.line, rows.offsets[index], time, None, None, None, None, None, None, (), False, extra)
+
+    def _count_rows(self, rows: Rows, counts: list[bytes | None]) -> None:
+        """Latency from call counters: only rows that end a long enough window are looked at closely."""
+        utc, num, batch = rows.bulk.utc, rows.column("num_samples"), rows.column("samples_per_batch")
+        anchors: dict[tuple[object, object], bytes | None] = {}
+        for index, row in enumerate(rows.values):
+            key = (num[index] if num else None, batch[index] if batch else None)
+            anchor = anchors.get(key, b"")
+            stamp = row[utc]
+            # The digits of one clock: nine seconds within the same ten cannot be ten seconds.
+            if anchor and stamp and anchor[:18] == stamp[:18] and index:
+                continue
+            anchors[key] = stamp
+            event = self._row_event(rows, index, self._row_time(rows, index))
+            derived = self._latency(event)
+            if derived is not None:
+                self._queue.append(_Held(derived, "context.latency", False))
+
+    def flush(self) -> list[Item]:
         """The rest, at the end of the source."""
         for held in self._queue:
             held.waits = False
         return self._release(0)
 
-    def _release(self, offset: int) -> list[Event]:
-        ready = []
+    def _release(self, offset: int) -> list[Item]:
+        ready: list[Item] = []
         queue = self._queue
         while queue and (not queue[0].waits or queue[0].event.offset + HOLD_BYTES < offset):
             held = queue.popleft()
@@ -75,7 +124,7 @@ class Context:
                 return self._limit_error(event, rule)
             case "model_load":
                 self._loading[str(event.extra.get("model"))] = event
-            case "compile_mode":
+            case "compile_mode" if event.extra.get("compiled") is not None:
                 self._loading.pop(str(event.extra.get("model")), None)
             case "gpu_memory":
                 return [_Held(event, rule, False), *self._from_gpu_memory(event)]
@@ -116,16 +165,21 @@ class Context:
         return [held]
 
     def _from_gpu_memory(self, event: Event) -> list[_Held]:
+        found = self._loaded(event)
+        derived = self._latency(event)
+        return [*found, _Held(derived, "context.latency", False)] if derived is not None else found
+
+    def _loaded(self, event: Event) -> list[_Held]:
+        """The compile mode of a model that is in use and never said that it compiles."""
         model = str(event.extra.get("model"))
-        found = []
+        found: list[_Held] = []
         loading = self._loading.get(model)
         if loading is not None and event.extra.get("stage") in ("pipeline_loaded", "usage", "predict_begin"):
             # The wrapper says "Using torch.compile" at once when it compiles; the model is loaded and it never did.
             del self._loading[model]
             extra = {**EXTRA_FIELDS["compile_mode"], "model": event.extra.get("model"), "compiled": False}
             found.append(_Held(event._replace(kind="compile_mode", reasons=(), extra=extra), "context.eager", False))
-        derived = self._latency(event)
-        return [*found, _Held(derived, "context.latency", False)] if derived is not None else found
+        return found
 
     def _latency(self, event: Event) -> Event | None:
         """Milliseconds a call, from the process-lifetime call counter in the usage lines."""
@@ -148,6 +202,18 @@ class Context:
             "milliseconds": round(elapsed_s * 1000 / (count - first[0]), 3), "derived": True, "calls": count - first[0],
         }  # fmt: skip
         return event._replace(kind="inference", reasons=(), extra=extra)
+
+
+def _in_order(seen: Iterable[Seen]) -> list[Seen]:
+    """Rows cut where a model is loaded or its mode is said, so that each part stands on its side of that."""
+    items = list(seen)
+    rows = [item for item in items if isinstance(item, Rows)]
+    if not rows:
+        return items
+    marks = [item.event.offset for item in items if isinstance(item, Sighting) and item.event.kind in ("model_load", "compile_mode")]
+    parts = [part for item in rows for part in item.split(marks)] if marks else rows
+    sightings = [item for item in items if isinstance(item, Sighting)]
+    return sorted([*sightings, *parts], key=lambda item: item.offset if isinstance(item, Rows) else item.event.offset)
 
 
 def _same_place(one: Event, other: Event) -> bool:

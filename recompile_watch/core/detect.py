@@ -317,9 +317,8 @@ def _read_strategy_table(detector: Detector, record: Record, fields: Fields) -> 
     for index, row in table_rows(record.texts):
         cells: Fields = {_TABLE_FIELDS[name]: typed(cell, "float") for name, cell in row.items() if name in _TABLE_FIELDS}
         strategy = row.get("Strategy") or next(iter(row.values()))
-        place = record.at[index] if index < len(record.at) else None
-        last = record.cut and record.unterminated and index == len(record.texts) - 1
-        found.append(detector.sighting(record, {**fields, "strategy": strategy, **cells}, place=place, partial=last))
+        place, cut = _place(record, index), _is_cut_row(record, index)
+        found.append(detector.sighting(record, {**fields, "strategy": strategy, **cells}, place=place, partial=cut))
     return found
 
 
@@ -329,8 +328,38 @@ def _read_validation_losses(detector: Detector, record: Record, fields: Fields) 
         target = re.fullmatch(r"(Close|High|Low) Val Loss", row.get("Metric", ""))
         if target:
             cells: Fields = {**fields, "target": target[1].lower(), "value": typed(row.get("Value", ""), "float")}
-            found.append(detector.sighting(record, cells, place=record.at[index] if index < len(record.at) else None))
+            found.append(detector.sighting(record, cells, place=_place(record, index), partial=_is_cut_row(record, index)))
     return found
+
+
+def _place(record: Record, index: int) -> tuple[int, int] | None:
+    return record.at[index] if index < len(record.at) else None
+
+
+def _is_cut_row(record: Record, index: int) -> bool:
+    return record.cut and record.unterminated and index == len(record.texts) - 1
+
+
+_STRATEGY_LINE = re.compile(rb"Average (?P<name>.+?)(?: Strategy)? (?P<what>Sharpe|Final Day Return|Return): (?P<value>-?[\d.]+|nan)\s*$")
+_LINE_FIELDS = {b"Return": "return", b"Sharpe": "sharpe", b"Final Day Return": "final_day"}
+
+
+def _read_strategy_lines(detector: Detector, record: Record, fields: Fields) -> list[Sighting]:
+    """The backtest of 2024, before the table: ``Average Simple Strategy Return: -0.0176``, three lines a strategy."""
+    rows: dict[str, tuple[int, Fields]] = {}
+    for index, text in enumerate(record.texts):
+        line = _STRATEGY_LINE.search(text)
+        if line is not None:
+            name = decode(line["name"])
+            strategy = "Buy & Hold" if name == "Buy and Hold" else name.removesuffix(" Buy and Hold")
+            rows.setdefault(strategy, (index, {}))[1][_LINE_FIELDS[line["what"]]] = typed(decode(line["value"]), "float")
+    return [
+        detector.sighting(record, {**fields, "strategy": strategy, **cells}, place=_place(record, index), partial=_is_cut_row(record, index))
+        for strategy, (index, cells) in rows.items()
+    ]
+
+
+_NOT_DAILY_RETURNS = frozenset({"annual", "composite"})  # annualised, and a score
 
 
 def _read_daily_returns(detector: Detector, record: Record, fields: Fields) -> list[Sighting]:
@@ -341,8 +370,10 @@ def _read_daily_returns(detector: Detector, record: Record, fields: Fields) -> l
         if line is None:
             continue
         for name, value in re.findall(r"(\w+)=(-?\d+(?:\.\d+)?(?:e-?\d+)?|nan)", decode(line["pairs"])):
+            if name in _NOT_DAILY_RETURNS:
+                continue
             cells = {"symbol": fields.get("symbol"), "strategy": name, "return": typed(value, "float")}
-            found.append(detector.sighting(record, cells, place=record.at[index] if index < len(record.at) else None))
+            found.append(detector.sighting(record, cells, place=_place(record, index)))
     return found
 
 
@@ -391,6 +422,7 @@ _READERS: dict[str, Callable[[Detector, Record, Fields], list[Sighting]]] = {
     "overwritten": _read_overwritten,
     "exception": _read_exception,
     "strategy_table": _read_strategy_table,
+    "strategy_lines": _read_strategy_lines,
     "validation_losses": _read_validation_losses,
     "daily_returns": _read_daily_returns,
     "quote": _read_quote,

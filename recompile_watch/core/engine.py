@@ -3,11 +3,12 @@
 ``analyze``, ``replay`` and ``watch`` drive the same engine with different sources and clocks.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from recompile_watch.core.context import Context
-from recompile_watch.core.detect import Detector, Sighting
-from recompile_watch.core.events import Event
+from recompile_watch.core.bulk import BulkPattern
+from recompile_watch.core.context import Context, Item, Seen
+from recompile_watch.core.detect import Detector
 from recompile_watch.core.lines import LineReader
 from recompile_watch.core.records import Record, RecordOrder
 from recompile_watch.core.rules import Ruleset
@@ -15,6 +16,8 @@ from recompile_watch.core.scan import Matcher
 from recompile_watch.core.shape import HEAD_BYTES, Shape, Unwrapper, shape_of
 from recompile_watch.core.times import TimeOptions, TimeResolver
 from recompile_watch.core.trace import TraceReader, is_trace
+
+Bulk = Mapping[int, BulkPattern]
 
 
 @dataclass(slots=True)
@@ -28,17 +31,20 @@ class Tally:
 
 
 class SourceEngine:
-    """Understands one source. ``feed`` takes its bytes in order; ``feed`` and ``end`` return events in log order."""
+    """Understands one source. ``feed`` takes its bytes in order; ``feed`` and ``end`` return events in log order.
 
-    def __init__(self, source: str, rules: Ruleset, matcher: Matcher | None, options: TimeOptions) -> None:
-        self._source, self._rules, self._matcher, self._options = source, rules, matcher, options
+    bulk: the bulk patterns, when metric lines are wanted as rows and not as events.
+    """
+
+    def __init__(self, source: str, rules: Ruleset, matcher: Matcher | None, options: TimeOptions, bulk: Bulk | None = None) -> None:
+        self._source, self._rules, self._matcher, self._options, self._bulk = source, rules, matcher, options, bulk
         self._head: list[bytes] = []
         self._head_bytes = 0
         self._reader: _LogReader | TraceReader | None = None
         self._context = Context(TimeResolver(options))
         self._read = 0
 
-    def feed(self, block: bytes) -> list[Event]:
+    def feed(self, block: bytes) -> list[Item]:
         """Takes the next bytes, any number of them."""
         self._read += len(block)
         if self._reader is not None:
@@ -47,7 +53,7 @@ class SourceEngine:
         self._head_bytes += len(block)
         return self._start() if self._head_bytes >= HEAD_BYTES else []
 
-    def end(self) -> list[Event]:
+    def end(self) -> list[Item]:
         """The source is complete."""
         events = self._start() if self._reader is None else []
         assert self._reader is not None
@@ -60,25 +66,25 @@ class SourceEngine:
         version = self._reader.torch_version if isinstance(self._reader, TraceReader) else None
         return Tally(self._read, self._reader.lines, dict(self._reader.unread), version)
 
-    def _start(self) -> list[Event]:
+    def _start(self) -> list[Item]:
         """Chooses the reader by the first bytes and gives it everything held so far."""
         held = b"".join(self._head)
         self._head = []
         shape = shape_of(held[:HEAD_BYTES])
-        self._context = Context(TimeResolver(self._options, shape.first_date, shape.offset_s))
+        self._context = Context(TimeResolver(self._options, shape.first_date, shape.offset_s), self._source)
         if is_trace(held):
             self._reader = TraceReader(self._source)
         else:
-            self._reader = _LogReader(self._source, self._rules, self._matcher, shape)
+            self._reader = _LogReader(self._source, self._rules, self._matcher, shape, self._bulk)
         return self._context.push(self._reader.feed(held)) if held else []
 
 
 class _LogReader:
     """Text logs: blocks to records to sightings, in the order of the records' first lines."""
 
-    def __init__(self, source: str, rules: Ruleset, matcher: Matcher | None, shape: Shape) -> None:
+    def __init__(self, source: str, rules: Ruleset, matcher: Matcher | None, shape: Shape, bulk: Bulk | None) -> None:
         unwrapper = Unwrapper(shape) if shape.wrap_width else None
-        self._lines = LineReader(rules, matcher, unwrapper=unwrapper)
+        self._lines = LineReader(rules, matcher, unwrapper=unwrapper, bulk=bulk)
         self._detector = Detector(rules, source)
         self._order = RecordOrder()
 
@@ -90,12 +96,13 @@ class _LogReader:
     def unread(self) -> dict[str, int]:
         return self._lines.unread
 
-    def feed(self, block: bytes) -> list[Sighting]:
-        return self._sightings(self._lines.feed(block), self._lines.joiner.open)
+    def feed(self, block: bytes) -> list[Seen]:
+        return self._seen(self._lines.feed(block), self._lines.joiner.open)
 
-    def end(self) -> list[Sighting]:
-        return self._sightings(self._lines.end(), [])
+    def end(self) -> list[Seen]:
+        return self._seen(self._lines.end(), [])
 
-    def _sightings(self, closed: list[Record], still_open: list[Record]) -> list[Sighting]:
+    def _seen(self, closed: list[Record], still_open: list[Record]) -> list[Seen]:
         records = self._order.ordered(closed, still_open)
-        return [sighting for record in records for sighting in self._detector.sightings(record)]
+        sightings = [sighting for record in records for sighting in self._detector.sightings(record)]
+        return [*sightings, *self._lines.rows()]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from recompile_watch.core.events import TORCH_KINDS, Event
 from recompile_watch.core.fingerprint import fingerprint, normalised
 from recompile_watch.core.groups import Group, GroupKey
-from recompile_watch.core.rules import SEVERITIES, Ruleset
+from recompile_watch.core.rules import SEVERITIES, Rule, Ruleset
 from recompile_watch.core.wording import consequence_of, evidence_text, model_of, title_of
 
 DEFAULT_LIMIT = 8  # torch._dynamo.config.recompile_limit, unchanged from 2.0 (cache_size_limit) to 2.13
@@ -95,14 +95,15 @@ class Wording:
     """What the rules say about each kind of event: title, why it matters, severity."""
 
     def __init__(self, rules: Ruleset) -> None:
-        self._titles: dict[str, str] = {}
-        self._whys: dict[str, str] = {}
-        self._severities: dict[str, str] = {}
+        self._rules: dict[str, list[Rule]] = {}
         for rule in rules.rules:
-            self._titles.setdefault(rule.event, rule.title)
-            self._whys.setdefault(rule.event, rule.why)
-            known = self._severities.get(rule.event, rule.severity)
-            self._severities[rule.event] = max(known, rule.severity, key=SEVERITIES.index)
+            self._rules.setdefault(rule.event, []).append(rule)
+
+    def rules_for(self, event: Event) -> list[Rule]:
+        """The rules that can have made an event: those of its kind whose fixed values agree best with its fields."""
+        agreeing = [rule for rule in self._rules.get(event.kind, []) if all(event.extra.get(n) == v for n, v in rule.values.items())]
+        most = max((len(rule.values) for rule in agreeing), default=0)
+        return [rule for rule in agreeing if len(rule.values) == most]
 
     def severity(self, group: Group, headroom: Headroom | None) -> str:
         """How bad a group is."""
@@ -120,20 +121,23 @@ class Wording:
                 return "warning"
             case "compile_mode":
                 return "info"
-        return self._severities.get(kind, "warning")
+        severities = [rule.severity for rule in self.rules_for(group.first)]
+        return max(severities, key=SEVERITIES.index, default="warning")
 
     def finding(self, group: Group, headroom: Headroom | None, torch_version: tuple[int, int] | None) -> Finding:
         """The group as it is shown."""
         key, first = group.key, group.first
         has_line = first.line_no is not None
+        rules = self.rules_for(first)
+        rule_title, rule_why = (rules[0].title, rules[0].why) if rules else (None, None)
         return Finding(
             id=fingerprint(key.kind, key.function, key.file, key.subject), kind=key.kind,
-            severity=self.severity(group, headroom), title=title_of(group, self._titles.get(key.kind)),
+            severity=self.severity(group, headroom), title=title_of(group, rule_title),
             model=model_of(first), function=key.function, file=first.file, line_no=first.line_no if has_line else group.last.line_no,
             cause=cause_of(first), count=group.count, refused=group.refused, first_time=group.span.first, last_time=group.span.last,
             phase=group.phase, headroom=headroom, compile_seconds=None if group.seconds is None else round(group.seconds, 6),
             evidence=tuple(Evidence(event.source, event.line, evidence_text(event)) for event in group.evidence()),
-            consequence=consequence_of(group, self._whys.get(key.kind), torch_version),
+            consequence=consequence_of(group, rule_why, torch_version),
             ranks=tuple(sorted(group.ranks)), processes=tuple(sorted(group.pids)), symbols=tuple(sorted(group.symbols)),
         )  # fmt: skip
 

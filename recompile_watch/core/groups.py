@@ -10,6 +10,7 @@ MAX_EVIDENCE = 5
 MAX_SEEN = 64
 MAX_PROCESSES = 256
 MAX_NAMES = 200
+_VALUES = ("limit", "limit_name", "instances", "distinct_sizes")
 Process = tuple[str, int | None, int | None, int | None]
 
 
@@ -88,13 +89,8 @@ class Group:
             self.ranks.add(event.rank)
         if event.pid is not None and len(self.pids) < MAX_SEEN:
             self.pids.add(event.pid)
-        for name in ("limit", "limit_name", "instances", "distinct_sizes"):
-            value = event.extra.get(name)
-            if value is not None:
-                self.values[name] = value
-        symbol = event.extra.get("symbol")
-        if isinstance(symbol, str) and len(self.symbols) < MAX_NAMES:
-            self.symbols.add(symbol)
+        if event.kind != "recompile":
+            self._learn(event)
         self._draw(event)
 
     def add_phase(self, stream: Stream, phase: str | None) -> None:
@@ -150,6 +146,15 @@ class Group:
         between = [event for _, _, _, event in self._sample if _place(event) not in ends][: MAX_EVIDENCE - len(ends)]
         rank = {source: i for i, source in enumerate(dict.fromkeys([self.first.source, *(e.source for e in between), self.last.source]))}
         return sorted([*ends.values(), *between], key=lambda event: (rank[event.source], event.offset, event.line))
+
+    def _learn(self, event: Event) -> None:
+        extra = event.extra
+        for name in _VALUES:
+            if extra.get(name) is not None:
+                self.values[name] = extra[name]
+        symbol = extra.get("symbol")
+        if isinstance(symbol, str) and len(self.symbols) < MAX_NAMES:
+            self.symbols.add(symbol)
 
     def _draw(self, event: Event) -> None:
         """Keeps the events of the lowest hashes: spread over the log, and the same however it is cut into parts."""

@@ -7,8 +7,10 @@ and end makes no difference, and neither does leaving the matcher out.
 
 
 import re
+from collections.abc import Mapping
 
-from recompile_watch.core.prefixes import peel
+from recompile_watch.core.bulk import BulkPattern, Rows
+from recompile_watch.core.prefixes import SUSPECT, peel
 from recompile_watch.core.records import BEFORE_BYTES, HEAD_LINES, MAX_RECORD_BYTES, Joiner, Record
 from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.scan import Matcher
@@ -26,10 +28,13 @@ class LineReader:
     """
 
     def __init__(
-        self, rules: Ruleset, matcher: Matcher | None, *, line: int = 1, offset: int = 0, before: bytes = b"", unwrapper: Unwrapper | None = None
-    ) -> None:
-        self.joiner = Joiner(rules)
+        self, rules: Ruleset, matcher: Matcher | None, *, line: int = 1, offset: int = 0, before: bytes = b"", unwrapper: Unwrapper | None = None,
+        bulk: Mapping[int, BulkPattern] | None = None,
+    ) -> None:  # fmt: skip
+        self.joiner = Joiner(rules, matcher)
         self._unwrapper = unwrapper
+        self._bulk = bulk or {}
+        self._rows: dict[int, Rows] = {}
         self.unread: dict[str, int] = {}
         self._matcher = matcher
         self._number = line
@@ -114,14 +119,20 @@ class LineReader:
     def _region(self, region: bytes) -> list[Record]:
         closed: list[Record] = []
         position, size = 0, len(region)
-        ends = self._matcher.ends(region) if self._matcher is not None else None
+        hits = self._matcher.hits(region) if self._matcher is not None else None
         hit = 0
         while position < size:
             target = position
-            if ends is not None and not self._must_look():
-                while hit < len(ends) and ends[hit] <= position:
+            if hits is not None and not self._must_look():
+                while hit < len(hits) and hits[hit][0] <= position:
                     hit += 1
-                limit = region.rfind(b"\n", position, ends[hit]) + 1 or position if hit < len(ends) else size
+                if self._bulk and hit < len(hits) and hits[hit][1] in self._bulk and not self.joiner.open:
+                    after = self._metrics(region, position, hits, hit)
+                    if after > position:
+                        self._step(region, position, after)
+                        position = after
+                        continue
+                limit = region.rfind(b"\n", position, hits[hit][0]) + 1 or position if hit < len(hits) else size
                 target = self._awaited(region, position, limit)
             if target >= size:
                 break
@@ -134,6 +145,34 @@ class LineReader:
         last = region.rfind(b"\n", 0, size - 1) + 1
         self._before = region[last : size - 1] if size - 1 - last <= BEFORE_BYTES else b""
         return closed
+
+    def _metrics(self, region: bytes, position: int, hits: list[tuple[int, int]], hit: int) -> int:
+        """Takes lines of bulk rules for as long as no other literal stands between them; where they end."""
+        shift, bulk, rows = self._offset - position, self._bulk, self._rows
+        rfind = region.rfind
+        for index in range(hit, len(hits)):
+            end, literal = hits[index]
+            if end <= position:
+                continue
+            pattern = bulk.get(literal)
+            if pattern is None:
+                break
+            start = rfind(b"\n", position, end) + 1 or position
+            match = pattern.pattern.match(region, start)
+            if match is None:
+                break
+            found = rows.get(literal)
+            if found is None:
+                found = rows[literal] = Rows(pattern, start + shift, self._number, [], [])
+            found.offsets.append(start + shift)
+            found.values.append(match.groups())
+            position = match.end()
+        return position
+
+    def rows(self) -> list[Rows]:
+        """The lines of bulk rules taken since the last call."""
+        rows, self._rows = list(self._rows.values()), {}
+        return rows
 
     def _must_look(self) -> bool:
         return self._number <= HEAD_LINES or self._unwrapper is not None or self.joiner.wants_every_line()
@@ -223,7 +262,7 @@ class LineReader:
 
     def _is_plain(self, text: bytes) -> bool:
         """True when this is an indented message that peeling would leave as it stands; remembered."""
-        if text[:1] != b" " or _SUSPECT.search(text) is not None and _peels(text):
+        if text[:1] != b" " or (_SUSPECT.search(text) is not None and _peels(text)):
             return False
         if len(self._plain) >= _PLAIN_TEXTS:
             self._plain.clear()
@@ -231,8 +270,7 @@ class LineReader:
         return True
 
 
-# What a message must hold at least for any layer of ``peel`` to change it.
-_SUSPECT = re.compile(rb"[\x00\x1b\r]|&[a-z#]|\[(?:rank|default|repeated|\d{4}-|\d*;|0m)|\*\*|\d:\d\d:\d|#033|\]$")
+_SUSPECT = re.compile(SUSPECT)
 
 
 def _peels(text: bytes) -> bool:

@@ -8,7 +8,10 @@ taken as the rest of an earlier record, also begins one: ``agree`` tells.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from recompile_watch.core.detect import Detector, Sighting
+from recompile_watch.core.bulk import Rows
+from recompile_watch.core.context import Seen
+from recompile_watch.core.detect import Detector
+from recompile_watch.core.engine import Bulk
 from recompile_watch.core.lines import LineReader
 from recompile_watch.core.records import HEAD_LINES, Record, RecordOrder
 from recompile_watch.core.rules import Ruleset
@@ -32,7 +35,7 @@ class PartReading:
     its records. whole: no line was cut by its carrier at the end of the part.
     """
 
-    sightings: list[Sighting]
+    seen: list[Seen]
     heads: list[int]
     taken: list[int]
     lines: int
@@ -40,13 +43,15 @@ class PartReading:
     whole: bool
 
 
-def read_part(part: Part, blocks: Iterable[bytes], behind: Iterable[bytes], source: str, rules: Ruleset, matcher: Matcher | None) -> PartReading:
+def read_part(part: Part, blocks: Iterable[bytes], behind: Iterable[bytes], source: str, rules: Ruleset, matcher: Matcher | None, bulk: Bulk | None = None) -> PartReading:
     """Reads one part: ``blocks`` are its bytes, ``behind`` those after its end (taken only as far as needed)."""
     shift = HEAD_LINES if part.start else 0  # only the first lines of a log may go on with a record whose head is cut off
-    reader = LineReader(rules, matcher, line=1 + shift, offset=part.start, before=part.before)
+    reader = LineReader(rules, matcher, line=1 + shift, offset=part.start, before=part.before, bulk=bulk)
     closed: list[Record] = []
+    rows: list[Rows] = []
     for block in blocks:
         closed += reader.feed(block)
+        rows += reader.rows()
     lines, whole = reader.lines - shift, not reader.joiner.is_carrying
     if part.end is None:
         closed += reader.end()
@@ -56,7 +61,7 @@ def read_part(part: Part, blocks: Iterable[bytes], behind: Iterable[bytes], sour
     records = RecordOrder().ordered(closed, [])
     detector = Detector(rules, source)
     sightings = [_shifted(sighting, -shift) for record in records for sighting in detector.sightings(record)]
-    return PartReading(sightings, [record.offset for record in records], reader.taken, lines, reader.unread, whole)
+    return PartReading([*sightings, *rows], [record.offset for record in records], reader.taken, lines, reader.unread, whole)
 
 
 def agree(part: PartReading, after: PartReading, after_end: int | None) -> bool:
@@ -66,9 +71,9 @@ def agree(part: PartReading, after: PartReading, after_end: int | None) -> bool:
     return not set(part.taken).intersection(after.heads)
 
 
-def numbered(reading: PartReading, lines_before: int) -> list[Sighting]:
-    """The part's sightings with the line numbers of the whole source."""
-    return [_shifted(sighting, lines_before) for sighting in reading.sightings] if lines_before else reading.sightings
+def numbered(reading: PartReading, lines_before: int) -> list[Seen]:
+    """What the part holds, with the line numbers of the whole source."""
+    return [_shifted(item, lines_before) for item in reading.seen] if lines_before else reading.seen
 
 
 def _drain(reader: LineReader, behind: Iterable[bytes], end: int) -> list[Record]:
@@ -80,7 +85,9 @@ def _drain(reader: LineReader, behind: Iterable[bytes], end: int) -> list[Record
     return closed + reader.end()
 
 
-def _shifted(sighting: Sighting, lines: int) -> Sighting:
+def _shifted(item: Seen, lines: int) -> Seen:
     if not lines:
-        return sighting
-    return sighting._replace(event=sighting.event._replace(line=sighting.event.line + lines))
+        return item
+    if isinstance(item, Rows):
+        return item._replace(line=item.line + lines)
+    return item._replace(event=item.event._replace(line=item.event.line + lines))

@@ -54,14 +54,23 @@ class Phases:
         self._marks[source] = _Mark(before.number + 1 if before else 1, phase, at)
 
     def phase_at(self, kind: str, source: str, pid: int | None, at: datetime | None) -> tuple[Stream, str | None]:
-        """The phase of an event, and the stream it belongs to; None while it is not known yet."""
+        """The phase of an event, and the stream it belongs to; None while it is not known yet.
+
+        Lines without a process, such as the bot's own, belong to a stream that sees all activity of the source.
+        """
+        if pid is not None:
+            self._step(kind, source, None, at)
+        return self._step(kind, source, pid, at)
+
+    def _step(self, kind: str, source: str, pid: int | None, at: datetime | None) -> tuple[Stream, str | None]:
         stream = (source, pid)
         progress = self._streams.get(stream)
         if progress is None:
             if len(self._streams) >= MAX_STREAMS:
                 stream = (source, None)
             progress = self._streams.setdefault(stream, _Progress())
-        self._catch_up(source, progress)
+        if self._marks:
+            self._catch_up(source, progress)
         if at is not None:
             if progress.last is not None and at - progress.last >= QUIET:
                 progress.phase = "steady"

@@ -65,7 +65,7 @@ _LINUX_PID_MAX = 1 << 22  # a larger number in the glog prefix is the thread id 
 
 _ISO = rb"\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
 _ZONE = rb" ?(?:Z|UTC|GMT|[+-]\d\d:?\d\d)(?![\w:])"
-_LEVEL = rb"(?:TRACE|DEBUG|INFO|NOTICE|WARNING|WARN|ERROR|CRITICAL|FATAL|trace|debug|info|notice|warning|warn|error|critical|fatal|Warning)"
+LEVEL = rb"(?:TRACE|DEBUG|INFO|NOTICE|WARNING|WARN|ERROR|CRITICAL|FATAL|trace|debug|info|notice|warning|warn|error|critical|fatal|Warning)"
 _MONTHS = rb"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
 
 _ANSI = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
@@ -86,18 +86,18 @@ _GLOG_INSIDE = re.compile(
 )
 _BRACKET_TORCH = re.compile(
     rb"(?:\[(?P<stamp>" + _ISO + rb")\] (?:\[(?P<cid>" + COMPILE_ID + rb")\] )?)?"
-    rb"(?P<logger>torch(?:dynamo|inductor)?(?:\.\w+)*?(?:\.__(?P<tag>\w+))?):? \[?(?:" + _LEVEL + rb"|CODE)\](?: |$)"
+    rb"(?P<logger>torch(?:dynamo|inductor)?(?:\.\w+)*?(?:\.__(?P<tag>\w+))?):? \[?(?:" + LEVEL + rb"|CODE)\](?: |$)"
 )
 # A glog prefix of which the copying person left only the end: ".../torch/_dynamo/guards.py:2772] [16/8] [__recompiles] ", "[0/8] ".
 _GLOG_STUMP = re.compile(
     rb"(?:(?:[VDIWEC] +)?[\w./\\~-]{0,300}\b\w+\.py:\d+\](?: |$)(?:\[(?P<cid>" + COMPILE_ID + rb")\](?: |$))?(?:\[(?P<artifact>__\w+)\](?: |$))?"
     rb"|\[(?P<cid2>\d{1,6}/\d{1,6}(?:_\d+)?)\] (?:\[(?P<artifact2>__\w+)\](?: |$))?|\[(?P<artifact3>__\w+)\](?: |$))"
 )
-_BRACKET_INSIDE = re.compile(rb"\[" + _ISO + rb"\] (?:\[" + COMPILE_ID + rb"\] )?torch(?:dynamo|inductor)?(?:\.\w+)*: \[" + _LEVEL + rb"\] ")
+_BRACKET_INSIDE = re.compile(rb"\[" + _ISO + rb"\] (?:\[" + COMPILE_ID + rb"\] )?torch(?:dynamo|inductor)?(?:\.\w+)*: \[" + LEVEL + rb"\] ")
 _TORCH_AHEAD = re.compile(rb"[\s>*`_#~|-]{1,60}(?=(?:\[(?:rank|default)\d+\]:\s?)*[VDIWEC]\d{4} \d\d:\d\d:\d\d|\[(?:rank|default)\d+\]:)")
 
 _TORCH_STARTS = re.compile(rb"[VDIWEC]\d{4} \d\d:\d\d:\d\d|\[(?:rank|default)\d+\]:|\[" + _ISO + rb"\] (?:\[[\d/_]+\] )?torch")
-_INDENTED_HEADER = re.compile(rb"[ \t]{1,12}(?=" + _LEVEL + rb":[\w.]+:\S)")
+_INDENTED_HEADER = re.compile(rb"[ \t]{1,12}(?=" + LEVEL + rb":[\w.]+:\S)")
 _RANK = re.compile(rb"\[(?:rank|Rank|RANK):?[ =]?(?P<rank>\d{1,6})\]:?\s?|rank(?P<rank2>\d{1,6}): ")
 _ROLE = re.compile(rb"\[[a-z_-]{1,40}\d{1,6}\]:\s?")
 _MPI = re.compile(rb"\[\d+,(?P<rank>\d+)\]<std(?:out|err)>:\s?")
@@ -123,28 +123,31 @@ _QUOTE = re.compile(rb"(?:> ?)+")
 
 _DIALECT_A = re.compile(
     rb"(?P<stamp>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) UTC \| [^|\n]{1,40}E[SD]T \| [^|\n]{1,40}NZ[SD]T \| "
-    rb"(?:\S+?:[^:\n]{1,120}:\d+ )?(?:\| )?" + _LEVEL + rb" \| ?"
+    rb"(?:\S+?:[^:\n]{1,120}:\d+ )?(?:\| )?" + LEVEL + rb" \| ?"
 )
 _DIALECT_A_OLD = re.compile(
-    rb"(?P<nz>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) NZ[SD]T \| (?P<stamp>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) (?P<zone>E[SD]T) \| " + _LEVEL + rb" \| ?"
+    rb"(?P<nz>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) NZ[SD]T \| (?P<stamp>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) (?P<zone>E[SD]T) \| " + LEVEL + rb" \| ?"
 )
-_DIALECT_B = re.compile(rb"(?P<stamp>" + _ISO + rb")(?P<zone>[+-]\d\d:?\d\d)? \| " + _LEVEL + rb" *\| (?:[\w.<>]+:[^:\n]{1,120}:\d+ - ?)?")
+_DIALECT_B = re.compile(rb"(?P<stamp>" + _ISO + rb")(?P<zone>[+-]\d\d:?\d\d)? \| " + LEVEL + rb" *\| (?:[\w.<>]+:[^:\n]{1,120}:\d+ - ?)?")
 _STAMP = re.compile(rb"(?P<bracket>\[)?(?P<stamp>" + _ISO + rb")(?P<zone>" + _ZONE + rb")?(?(bracket)(?: [\w =:]{1,30})?\])(?P<sep> - | ?\| ?|: |:|,? (?: *(?=[A-Z]{4,8}\b|\|))?|$|(?=\[))")
 _CLOCK = re.compile(rb"(?:(?P<date>\d\d-\d\d) )?(?P<clock>\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)(?: - |: | +|$)")
 # A header token ends in a separator that prose has not; exception names and torch's own words are message, not header.
 _TOKEN = re.compile(
     rb"(?:"
-    rb"\[?" + _LEVEL + rb"\]?(?: - | *\| ?|: ?| +|$|(?=\[))"
+    rb"\[?" + LEVEL + rb"\]?(?: - | *\| ?|: ?| +|$|(?=\[))"
     rb"|\[[\w./:<> -]{1,120}\](?: - |: | +|$|(?=\[))"
     rb"|(?!(?:[\w.]*\.)?\w*(?:Error|Exception|Exceeded|Failed|Interrupt|Warning|Unsupported|Hit)\b|function:|reasons?:)"
     rb"(?:[A-Za-z_][\w-]*(?:\.[\w-]+)*|[\w.-]+\.py:\d+(?: \w+\(\))?|[\w.]+:[\w<>.]+:\d+|MainThread|\d{1,10})(?: - | ?\| |\||: |:(?=\S))"
     rb")"
 )
-_LEVEL_FIRST = re.compile(rb"\[?" + _LEVEL + rb"\]?(?: - | *\| |:(?=[\w.]+:)|: ?| +(?=\d\d-\d\d |\[|\d{4}-|torch))")
+_LEVEL_FIRST = re.compile(rb"\[?" + LEVEL + rb"\]?(?: - | *\| |:(?=[\w.]+:)|: ?| +(?=\d\d-\d\d |\[|\d{4}-|torch))")
 _BASIC_LOGGER = re.compile(rb"[\w.]+:(?! )")
 _TORCH_LOGGER = re.compile(rb"torch(?:dynamo|inductor)?(?:\.[a-z_]\w*)*: ")
 _BOLD = re.compile(rb"^([\s>]*)\*\*(.*?)\*\*$")
 _REPEATED = re.compile(rb"\s*\[repeated \d+x across cluster\].*$")
+# What a line, or a message behind torch's prefix, must hold at least for any layer to change it.
+SUSPECT = rb"[\x00\x1b\r]|&[a-z#]|\[(?:rank|default|repeated|\d{4}-|\d*;|0m)|\*\*|\d:\d\d:\d|#033|\]$"
+_MAY_PEEL = re.compile(SUSPECT + rb"|^\s*[{\"]|^\s*\d{1,6}: |^\s*" + LEVEL + rb":")
 _STRING_ELEMENT = re.compile(rb"\s*\"(?P<body>(?:[^\"\\]|\\.)*)\",?\s*")
 
 _JSON_TEXT = ("log", "message", "msg", "MESSAGE", "text", "body", "event", "textPayload", "line")
@@ -158,7 +161,7 @@ _JSON_CHANNEL = (
 class _Peeling:
     """The prefixes found so far while one line is peeled."""
 
-    __slots__ = ("artifact", "channel", "cid", "continues", "headed", "outer", "pid", "rank", "stamp", "torch")
+    __slots__ = ("artifact", "channel", "cid", "complete", "continues", "headed", "outer", "pid", "rank", "stamp", "torch")
 
     def __init__(self) -> None:
         self.channel: list[bytes] = []
@@ -171,6 +174,7 @@ class _Peeling:
         self.artifact = b""
         self.headed = False
         self.continues = False
+        self.complete = False  # the application's header ended with its own grammar, no token of it can follow
 
     def see_stamp(self, stamp: Stamp) -> None:
         if self.stamp is not None and self.stamp.form != "glog":
@@ -219,6 +223,11 @@ def peel(raw: bytes) -> list[Piece]:
     for segment in others:
         pieces += _split(carrier.fork(), segment)
     return pieces
+
+
+def is_plain_continuation(raw: bytes) -> bool:
+    """True for an indented line that ``peel`` would give back as it stands: one bare piece, nothing taken off."""
+    return raw[:1] == b" " and _MAY_PEEL.search(raw) is None
 
 
 def _peel_segment(raw: bytes) -> list[Piece]:
@@ -288,7 +297,7 @@ def _peel_layer(state: _Peeling, raw: bytes, at: int) -> int | None:
         match = layer.match(raw, at)
         if match and match.end() > at:
             return take(state, match, raw)
-    if state.headed and state.stamp is not None:
+    if state.headed and state.stamp is not None and not state.complete:
         match = _TOKEN.match(raw, at)
         if match:
             return match.end()
@@ -361,14 +370,14 @@ def _take_syslog(state: _Peeling, match: "re.Match[bytes]", _raw: bytes) -> int:
 
 def _take_dialect_a(state: _Peeling, match: "re.Match[bytes]", _raw: bytes) -> int:
     state.see_stamp(Stamp("zoned", match["stamp"].decode() + "+00:00"))
-    state.headed = True
+    state.headed = state.complete = True
     return match.end()
 
 
 def _take_dialect_a_old(state: _Peeling, match: "re.Match[bytes]", _raw: bytes) -> int:
     offset = "-04:00" if match["zone"] == b"EDT" else "-05:00"
     state.see_stamp(Stamp("zoned", match["stamp"].decode() + offset))
-    state.headed = True
+    state.headed = state.complete = True
     return match.end()
 
 
@@ -377,6 +386,7 @@ def _take_stamp(state: _Peeling, match: "re.Match[bytes]", _raw: bytes) -> int:
     text = _digits(match["stamp"])
     state.see_stamp(Stamp("zoned", text + _zone(zone)) if zone else Stamp("local", text))
     state.headed = True
+    state.complete = match.re is _DIALECT_B
     return match.end()
 
 

@@ -11,8 +11,9 @@ Lines that neither hold a rule's literal nor touch an open record change nothing
 
 from dataclasses import dataclass, field
 
-from recompile_watch.core.prefixes import Piece, Stamp, peel
+from recompile_watch.core.prefixes import Piece, Stamp, is_plain_continuation, peel
 from recompile_watch.core.rules import Match, Rule, Ruleset
+from recompile_watch.core.scan import Matcher
 
 REACH_BYTES = 1 << 16  # how far behind its last line a torch record may still go on (other ranks, other threads print between)
 REACH_LINES = 200  # the same for a bare record while only lines of other channels pass
@@ -65,8 +66,10 @@ class Record:
 class Joiner:
     """Joins the lines of one source into records. Feed it lines in order; it returns the records that closed."""
 
-    def __init__(self, rules: Ruleset) -> None:
+    def __init__(self, rules: Ruleset, matcher: Matcher | None = None) -> None:
         self._rules = rules.rules
+        self._matcher = matcher
+        self._by_literal = rules.by_literal()
         self._orphans = tuple(rule for rule in rules.rules if rule.orphan is not None)
         self._open: list[Record] = []
         self._carried: dict[bytes, tuple[Piece, int, int]] = {}
@@ -96,6 +99,8 @@ class Joiner:
         before: the line in front of it (b"" when unknown or long). opens: False takes it only as a continuation.
         terminated: False for a last line without newline.
         """
+        if len(self._open) == 1 and terminated and self._takes_at_once(number, offset, raw):
+            return []
         closed = self._expire(number, offset)
         self._number, self._offset, self._last_is_torn = number, offset, not terminated
         for piece, first_number, first_offset in self._whole(raw, number, offset):
@@ -108,6 +113,17 @@ class Joiner:
         if done:
             self._open = [record for record in self._open if not record.ended]
         return closed + done
+
+    def _takes_at_once(self, number: int, offset: int, raw: bytes) -> bool:
+        """Takes an indented line of the only open record when nothing can be peeled off it (the rows of a table)."""
+        record = self._open[0]
+        head, rule = record.head, record.rule
+        if head.torch or head.channel or head.rank is not None or record.last_line != number - 1 or rule.ends is not None or self._carried:
+            return False
+        if record.size > MAX_RECORD_BYTES or not self._takes_bare(record, raw) or not is_plain_continuation(raw):
+            return False
+        self.extend(record, number, offset, raw, offset + len(raw) + 1)
+        return True
 
     @staticmethod
     def extend(record: Record, number: int, offset: int, text: bytes, end: int) -> None:
@@ -189,15 +205,15 @@ class Joiner:
                 return record
             if piece.same_entry and record.last_line == self._number and not piece.torch:
                 return record
-            if not piece.torch and record.takes_bare and self._takes_bare(record, piece):
+            if not piece.torch and record.takes_bare and self._takes_bare(record, piece.text):
                 return record
         return None
 
     @staticmethod
-    def _takes_bare(record: Record, piece: Piece) -> bool:
+    def _takes_bare(record: Record, text: bytes) -> bool:
         if len(record.texts) >= record.rule.max_lines:
             return False
-        return record.rule.continues is not None and record.rule.continues.match(piece.text) is not None
+        return record.rule.continues is not None and record.rule.continues.match(text) is not None
 
     @staticmethod
     def _starts_same(record: Record, piece: Piece) -> bool:
@@ -214,10 +230,8 @@ class Joiner:
     def _opened(self, number: int, offset: int, piece: Piece, before: bytes) -> Record | None:
         only = _ARTIFACT_EVENTS.get(piece.artifact)
         text = piece.text if piece.torch else piece.text.lstrip()
-        for rule in self._rules:
+        for rule in self._candidates(piece.text):
             if only is not None and rule.event != only:
-                continue
-            if not any(literal in piece.text for literal in rule.literals):
                 continue
             match = rule.pattern.search(piece.text) if rule.anywhere else rule.pattern.match(text)
             if match is not None:
@@ -229,6 +243,15 @@ class Joiner:
                     return self._record(rule, None, number, offset, piece, before)
         return None
 
+    def _candidates(self, text: bytes) -> list[Rule]:
+        """The rules one of whose literals stands in the text, in the order of the rules."""
+        if self._matcher is None:
+            return [rule for rule in self._rules if any(literal in text for literal in rule.literals)]
+        found = self._matcher.which(text)
+        if len(found) == 1:
+            return [self._rules[index] for index in self._by_literal[found.pop()]]
+        return [self._rules[index] for index in sorted({index for literal in found for index in self._by_literal[literal]})]
+
     def _record(self, rule: Rule, match: Match | None, number: int, offset: int, piece: Piece, before: bytes) -> Record:
         stamp = piece.stamp
         if stamp is None and rule.after_blank and before:
@@ -236,9 +259,7 @@ class Joiner:
             if header.headed and not header.text.strip() and header.channel == piece.channel:
                 stamp = header.stamp
         record = Record(rule, match, number, offset, piece, stamp, [piece.text], [(number, offset)], last_line=self._number, size=len(piece.text))
-        if rule.continues is None and record.takes_bare:
-            record.ended = True
-        elif rule.ends is not None and rule.ends.search(piece.text) is not None:
+        if (rule.continues is None and record.takes_bare) or (rule.ends is not None and rule.ends.search(piece.text) is not None):
             record.ended = True
         return record
 

@@ -18,14 +18,14 @@ SEVERITIES = ("info", "warning", "critical")
 READERS = frozenset(
     {
         "recompile", "limit_hit", "limit_error", "graph_break", "cudagraph_skip", "overwritten", "exception",
-        "strategy_table", "validation_losses", "daily_returns", "quote", "profiler_table", "compile_times",
+        "strategy_table", "strategy_lines", "validation_losses", "daily_returns", "quote", "profiler_table", "compile_times",
     }
 )  # fmt: skip
 _TYPES = {"int", "float", "bool", "str", "optional_float"}
 _KEYS = {
     "id": str, "event": str, "title": str, "severity": str, "why": str, "docs": str, "torch": str, "literal": (str, list), "pattern": str,
     "anywhere": bool, "continues": list, "ends": str, "finds": list, "types": dict, "values": dict, "needs": list, "reader": str,
-    "orphan": str, "after_blank": bool, "fallback": bool, "inside": bool, "match": list, "no_match": list, "max_lines": int,
+    "orphan": str, "after_blank": bool, "fallback": bool, "bulk": bool, "inside": bool, "match": list, "no_match": list, "max_lines": int,
 }  # fmt: skip
 _REQUIRED = ("id", "event", "title", "severity", "why", "literal", "pattern")
 _OPTIONS = re2.Options()
@@ -73,7 +73,8 @@ class Rule:
     line that can only come from the middle of such a record (its head is cut off). finds: searched in the joined
     record; named groups become fields. needs: fields without which the record is partial. inside: the record may
     hold an exception that is an event of its own. after_blank: the time stands on the line before, whose own
-    message is empty. fallback: tried only after all other rules.
+    message is empty. fallback: tried only after all other rules. bulk: it fires on
+    very many lines, each a record of its own, so a report reads it in bulk. text: the pattern's source.
     """
 
     id: str
@@ -96,6 +97,8 @@ class Rule:
     inside: bool = False
     after_blank: bool = False
     fallback: bool = False
+    bulk: bool = False
+    text: bytes = b""
     max_lines: int = 2000
     docs: str | None = None
     torch: str | None = None
@@ -112,6 +115,15 @@ class Ruleset:
     def literals(self) -> tuple[bytes, ...]:
         """Every literal once, in a fixed order."""
         return tuple(dict.fromkeys(literal for rule in self.rules for literal in rule.literals))
+
+    def by_literal(self) -> list[list[int]]:
+        """For each literal the numbers of the rules that name it, in the order of ``literals``."""
+        numbers = {literal: number for number, literal in enumerate(self.literals())}
+        table: list[list[int]] = [[] for _ in numbers]
+        for index, rule in enumerate(self.rules):
+            for literal in rule.literals:
+                table[numbers[literal]].append(index)
+        return table
 
 
 def parse_rules(text: str, source: str) -> tuple[list[Rule], list[RuleError]]:
@@ -172,6 +184,10 @@ def _value_mistakes(entry: dict[str, object]) -> list[str]:
             found.append(f"key 'literal': '{literal}' is too short, at least {MIN_LITERAL_BYTES} bytes keep reading fast")
         if any(character in literal for character in "\n\r\0\\\"'<>&"):
             found.append(f"key 'literal': {literal!r} holds a character that logs escape; choose another part of the line")
+    if entry.get("bulk"):
+        if "$" in str(entry["pattern"]):
+            found.append("key 'bulk': a bulk rule's pattern has no '$', it is matched inside a block of lines")
+        found += [f"key 'bulk': a bulk rule has no '{key}'" for key in ("continues", "ends", "finds", "anywhere", "after_blank") if entry.get(key)]
     types = entry.get("types", {})
     assert isinstance(types, dict)
     found += [f"key 'types.{name}': unknown type '{kind}'" for name, kind in types.items() if kind not in _TYPES]
@@ -222,7 +238,8 @@ def _rule(entry: dict[str, object], source: str) -> Rule:
         orphan=_compile(text["orphan"]) if "orphan" in text else None,
         finds=tuple(_compile(pattern) for pattern in _texts(entry.get("finds", []))),
         types=types, values=values, needs=tuple(_texts(entry.get("needs", []))), reader=text.get("reader"),
-        inside=bool(entry.get("inside", False)), fallback=bool(entry.get("fallback", False)), after_blank=bool(entry.get("after_blank", False)), max_lines=limit,
+        inside=bool(entry.get("inside", False)), fallback=bool(entry.get("fallback", False)), bulk=bool(entry.get("bulk", False)),
+        text=text["pattern"].encode(), after_blank=bool(entry.get("after_blank", False)), max_lines=limit,
         docs=text.get("docs"), torch=text.get("torch"),
         matches=tuple(Sample(sample["line"], sample.get("fields", {})) for sample in samples),
         refuses=tuple(_texts(entry.get("no_match", []))),

@@ -17,8 +17,12 @@ _CUT_LINES = (rb" std(out|err) P ", rb'([^n]|[^\\]n)","stream":"std', rb'"MESSAG
 class Matcher(Protocol):
     """Finds literals in bytes."""
 
-    def ends(self, block: bytes) -> list[int]:
-        """The offsets, ascending, just behind each literal (or mark of a cut line) found in ``block``."""
+    def which(self, text: bytes) -> set[int]:
+        """The numbers of the literals that ``text`` holds."""
+        ...
+
+    def hits(self, block: bytes) -> list[tuple[int, int]]:
+        """Each literal (or mark of a cut line) found in ``block``: the offset just behind it, ascending, and its number."""
         ...
 
 
@@ -26,19 +30,32 @@ class LiteralMatcher:
     """Hyperscan over all literals at once, case-sensitive, byte for byte."""
 
     def __init__(self, literals: Iterable[bytes]) -> None:
+        literals = tuple(literals)
+        self._count = len(literals)
         expressions = [_escaped(literal) for literal in literals] + list(_CUT_LINES)
         self._database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
         self._database.compile(
             expressions=expressions, ids=list(range(len(expressions))), elements=len(expressions), flags=[0] * len(expressions)
         )
 
-    def ends(self, block: bytes) -> list[int]:
-        """The offsets, ascending, just behind each literal found in ``block``."""
-        found: list[int] = []
+    def which(self, text: bytes) -> set[int]:
+        """The numbers of the literals that ``text`` holds."""
+        found: set[int] = set()
+
+        def on_match(number: int, _start: int, _end: int, _flags: int, _context: object) -> None:
+            if number < self._count:
+                found.add(number)
+
+        self._database.scan(text, match_event_handler=on_match)
+        return found
+
+    def hits(self, block: bytes) -> list[tuple[int, int]]:
+        """Each literal (or mark of a cut line) found in ``block``: the offset just behind it, ascending, and its number."""
+        found: list[tuple[int, int]] = []
         append = found.append
 
-        def on_match(_id: int, _start: int, end: int, _flags: int, _context: object) -> None:
-            append(end)
+        def on_match(number: int, _start: int, end: int, _flags: int, _context: object) -> None:
+            append((end, number))
 
         self._database.scan(block, match_event_handler=on_match)
         return found

@@ -82,8 +82,9 @@ class Histogram:
         """Takes a value."""
         if self._rounds:
             value = _four_digits(value)
-        self._counts[value] = self._counts.get(value, 0) + times
-        if len(self._counts) > MAX_DISTINCT and not self._rounds:
+        counts = self._counts
+        counts[value] = counts.get(value, 0) + times
+        if len(counts) > MAX_DISTINCT and not self._rounds:
             self._round()
 
     def merge(self, other: "Histogram") -> None:
@@ -202,10 +203,12 @@ class Series:
 
     def _inference(self, event: Event) -> None:
         extra = event.extra
-        value = extra.get("milliseconds")
-        if isinstance(value, int | float):
-            model = extra.get("model")
-            _named(self._derived if extra.get("derived") else self._printed, model if isinstance(model, str) else "unknown").add(value)
+        value = extra["milliseconds"]
+        if type(value) is float or type(value) is int:
+            histograms = self._derived if extra["derived"] else self._printed
+            model = extra["model"]
+            name = model if type(model) is str else "unknown"
+            (histograms.get(name) or _named(histograms, name)).add(value)
 
     def _gpu_memory(self, event: Event) -> None:
         extra = event.extra
@@ -281,4 +284,7 @@ def _rank(values: list[tuple[float, int]], n: int, percent: int) -> float:
 
 
 def _four_digits(value: float) -> float:
+    """Rounds to four digits, ``round`` where it will do: it takes a third of the time of formatting."""
+    if 1 <= value < 10_000:
+        return round(value, 3 if value < 10 else 2 if value < 100 else 1 if value < 1000 else 0)
     return float(f"{value:.4g}")

@@ -12,6 +12,7 @@ from recompile_watch.core.groups import Group
 
 _MODELS = ("toto", "kronos", "chronos2", "chronos")
 _SUFFIX = 90
+_RESUMED = re.compile(r"(?:torch_dynamo_resume_in|__resume_at)_(.+?)_at_(\d+)$")
 
 CAUSES = {
     "size_mismatch": "a tensor's size changed",
@@ -93,7 +94,7 @@ def evidence_text(event: Event) -> str:
             return f"Recompiling function {name}{place}; {reason or 'no reason printed'}"
         case "recompile_limit_hit":
             limit = f"hit config.{extra.get('limit_name') or 'recompile_limit'} ({_shown(extra.get('limit'))})"
-            return f"torch._dynamo {limit}; function '{name}'{place}" + (f"; last reason: {reason}" if reason else "")
+            return f"torch._dynamo {limit}" + (f"; last reason: {reason}" if reason else "") + f"; function '{name}'{place}"
         case "graph_break":
             return f"Graph break{place}: {reason}"
         case "cudagraph_skip":
@@ -126,6 +127,8 @@ def consequence_of(group: Group, rule_why: str | None, torch_version: tuple[int,
             return "Recompiles, limits and CUDA graph troubles of this model are possible; expected if the configuration says compiled."
         case "compile_mode":
             return "The model loaded without torch.compile; expected if the configuration says eager."
+        case "bot_error":
+            return "What the bot was doing for this symbol, or in this cycle, did not finish."
     return rule_why or "See the evidence."
 
 
@@ -136,7 +139,7 @@ def version_of(text: str | None) -> tuple[int, int] | None:
 
 
 def _after_limit(group: Group, version: tuple[int, int] | None) -> str:
-    name = group.key.function or "the function"
+    name = shown_function(group.key.function) if group.key.function else "the function"
     is_old = "cache_size_limit" in str(group.values.get("limit_name")) if version is None else version < (2, 7)
     limit = group.values.get("limit")
     entries = f"{limit} compiled versions" if isinstance(limit, int) and "accumulated" not in group.key.subject else "compiled versions"
@@ -148,20 +151,27 @@ def _after_limit(group: Group, version: tuple[int, int] | None) -> str:
     return f"From now on {name} runs in eager mode for all inputs: its {entries} are dropped, and {callees}."
 
 
+def shown_function(name: str) -> str:
+    """``append (resumed at line 25)`` for the function that Dynamo makes of the code behind a graph break."""
+    return _RESUMED.sub(r"\1 (resumed at line \2)", name)
+
+
 def _name(group: Group) -> str:
-    return group.key.function or (group.key.file or "").rpartition("/")[2] or "a function"
+    if group.key.function:
+        return shown_function(group.key.function)
+    return (group.key.file or "").rpartition("/")[2] or "A function"
 
 
 def _shown(value: object) -> str:
     return "?" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count} times"
-
-
 def _reason(group: Group) -> str:
-    text = " ".join(group.first.reasons[0].text.split()) if group.first.reasons else ""
+    return _short(group.first.reasons[0].text) if group.first.reasons else ""
+
+
+def _short(text: str) -> str:
+    text = " ".join(text[: _SUFFIX * 10].split())
     return text if len(text) <= _SUFFIX else text[: _SUFFIX - 1].rstrip() + "…"
 
 
@@ -172,7 +182,8 @@ def _colon(text: str) -> str:
 def _recompile(group: Group) -> str:
     cause = group.first.reasons[0].cause if group.first.reasons else "empty"
     words = CAUSES.get(cause) or _reason(group) or cause.replace("_", " ")
-    return f"{_name(group)} compiled again {_times(group.count)}: {words}"
+    times = f" {group.count} times" if group.count > 1 else ""
+    return f"{_name(group)} compiled again{times}: {words}"
 
 
 def _limit_hit(group: Group) -> str:
@@ -204,7 +215,7 @@ def _compile_error(group: Group) -> str:
 def _forecast(group: Group) -> str:
     extra = group.first.extra
     cause = extra.get("cause") or extra.get("message")
-    words = " ".join(str(cause or "no message").replace("_", " ").split())[:_SUFFIX]
+    words = _short(str(cause or "no message").replace("_", " "))
     return f"{extra.get('model') or 'A model'} forecast failed: {words}"
 
 
@@ -223,8 +234,7 @@ def _mode(group: Group) -> str:
 
 
 def _bot_error(group: Group) -> str:
-    message = " ".join(str(group.first.extra.get("message") or "no message").split())
-    return f"The bot reports an error: {message[:_SUFFIX]}"
+    return f"The bot reports an error: {_short(str(group.first.extra.get('message') or 'no message'))}"
 
 
 _TITLES: dict[str, Callable[[Group], str]] = {
@@ -241,7 +251,7 @@ _TITLES: dict[str, Callable[[Group], str]] = {
     "out_of_memory": lambda group: f"{group.first.extra.get('model') or 'A model'} ran out of GPU memory",
     "cpu_fallback": lambda group: f"{group.first.extra.get('model') or 'A model'} fell back to the CPU",
     "bot_error": _bot_error,
-    "synthetic_account": lambda group: "The bot works on made-up account data" + _colon(str(group.first.extra.get("message") or "")[:_SUFFIX]),
+    "synthetic_account": lambda group: "The bot works on made-up account data" + _colon(_short(str(group.first.extra.get("message") or ""))),
     "inverted_prediction": lambda group: f"{group.first.extra.get('symbol') or 'A symbol'}: inverted predictions (high below low)",
     "synthetic_quote": _quote,
     "compile_mode": _mode,

@@ -4,10 +4,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from recompile_watch.core.findings import Finding
+from recompile_watch.core.wording import shown_function
 
-# One function's recompiles and its limit are one story; so are all symbols without a real quote.
+# One function's recompiles and its limit are one story; so are all symbols without a real quote, and all
+# errors that the bot prints.
 _BY_FUNCTION = frozenset({"recompile", "recompile_limit_hit"})
-_BY_KIND = frozenset({"synthetic_quote", "inverted_prediction"})
+_BY_KIND = frozenset({"synthetic_quote", "inverted_prediction", "bot_error"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,24 +33,32 @@ class Block:
 def blocks_of(findings: Iterable[Finding]) -> list[Block]:
     """The blocks, in the order of their worst finding."""
     grouped: dict[tuple[object, ...], list[Finding]] = {}
+    at: dict[tuple[str, int], tuple[object, ...]] = {}
     for finding in findings:
-        grouped.setdefault(_story(finding), []).append(finding)
+        story = _story(finding)
+        place = (finding.evidence[0].source, finding.evidence[0].line) if finding.evidence else None
+        if place is not None and finding.kind == "forecast_failure":
+            story = at.get(place, story)  # the bot's words for an error of torch that stands in the same record
+        elif place is not None:
+            at.setdefault(place, story)
+        grouped.setdefault(story, []).append(finding)
     return [Block(group[0], tuple(group[1:])) for group in grouped.values()]
 
 
 def title_of(block: Block) -> str:
     """The head's title, or one for all of them."""
-    kinds = {finding.kind for finding in block.findings}
-    if not block.others:
-        return block.head.title
-    if kinds == {"synthetic_quote"}:
-        symbols = ", ".join(sorted({symbol for finding in block.findings for symbol in finding.symbols}))
-        return f"{len(block.findings)} symbols are priced without a real quote: {symbols}"
-    if kinds == {"recompile"}:
-        return f"{block.head.function or 'A function'} compiled again {block.count} times, for {len(block.findings)} reasons"
-    if len(kinds) == 1:
-        return f"{block.head.title}, and {len(block.others)} more like it"
-    return block.head.title
+    head, count = block.head, len(block.findings)
+    if not block.others or {finding.kind for finding in block.findings} != {head.kind}:
+        return head.title
+    match head.kind:
+        case "synthetic_quote":
+            symbols = ", ".join(sorted({symbol for finding in block.findings for symbol in finding.symbols}))
+            return f"{count} symbols are priced without a real quote: {symbols}"
+        case "bot_error":
+            return f"The bot reports {block.count} errors"
+        case "recompile":
+            return f"{shown_function(head.function or 'A function')} compiled again {block.count} times, for {count} reasons"
+    return f"{head.title}, and {count - 1} more like it"
 
 
 def _story(finding: Finding) -> tuple[object, ...]:

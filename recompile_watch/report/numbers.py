@@ -1,6 +1,6 @@
 """The numbers block of the text report: returns, quotes, latency, memory and compile modes on a few lines."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from rich.console import Console
 from rich.table import Table
@@ -9,6 +9,7 @@ from rich.text import Text
 from recompile_watch.core.analysis import Report
 from recompile_watch.core.series import Latency, StrategyRow
 from recompile_watch.report.safe import safe
+from recompile_watch.report.times import count_text
 
 _LABEL = 11
 _NAME_CHARS = 18
@@ -114,8 +115,8 @@ def _quotes(synthetic: Mapping[str, int], real: Mapping[str, int]) -> str:
     return ", ".join(parts)
 
 
-def _items(texts: object) -> str:
-    found = [str(text) for text in texts] if hasattr(texts, "__iter__") else []
+def _items(texts: Iterable[str]) -> str:
+    found = list(texts)
     more = len(found) - _MAX_ITEMS
     return ", ".join(found[:_MAX_ITEMS]) + (f", … {more} more" if more > 0 else "")
 
@@ -124,8 +125,9 @@ def _latency(latency: Latency) -> str:
     if not latency.n or latency.p50 is None or latency.p95 is None:
         return ""
     p99 = f", p99 {_ms(latency.p99)}" if latency.p99 is not None else ""
-    how = "derived from call counters" if latency.derived else "as printed"
-    return f"p50 {_ms(latency.p50)}, p95 {_ms(latency.p95)}{p99} ({how}, n={latency.n})"
+    how = "derived from call counters, " if latency.derived else ""
+    measured = f"({how}{count_text(latency.n, 'measurement')})"
+    return f"p50 {_ms(latency.p50)}, p95 {_ms(latency.p95)}{p99} {measured}" if latency.n > 1 else f"{_ms(latency.p50)} a call {measured}"
 
 
 def _ms(value: float) -> str:
@@ -135,7 +137,7 @@ def _ms(value: float) -> str:
 def _memory(report: Report) -> str:
     stages = [(stage, one) for stage, one in report.series.gpu_memory.items() if one.max_peak_mb is not None]
     stages.sort(key=lambda item: -(item[1].max_peak_mb or 0))
-    return _items(f"{one.max_peak_mb:,.1f} MB".replace(",", " ") + f" ({safe(stage, 30).replace('_', ' ')})" for stage, one in stages[:4])
+    return _items(f"{one.max_peak_mb:.1f} MB ({safe(stage, 30).replace('_', ' ')})" for stage, one in stages[:4])
 
 
 def _modes(report: Report) -> str:

@@ -3,6 +3,7 @@
 Log text goes through ``safe`` and into ``Text`` objects, so neither control codes nor rich's markup in it have an effect.
 """
 
+import re
 from typing import TextIO
 
 from rich.console import Console
@@ -32,6 +33,12 @@ _STYLES = {
     "unknown": "bold white on magenta",
     "ok": "bold black on green",
 }
+_IN_NUMBERS = "compile_mode"
+_MAX_OTHERS = 6
+# Kinds whose title holds what the line of the log says.
+_TITLE_SAYS_ALL = frozenset({"synthetic_quote", "bot_error", "cudagraph_skip", "graph_break", "inverted_prediction", "synthetic_account"})
+_LONG_PATH = re.compile(r"(?<![\w.…])/(?:[^/\s'\":,;]+/)+?(?=[^/\s'\":,;]+/[^/\s'\":,;]+(?![^\s'\":,;]))")
+_RECOMPILING = re.compile(r"Recompiling function .+? in .+?:\d+; (?=!?\d+/\d+)")
 _PHASES = {"warmup": "while warming up", "steady": "in steady state"}
 
 
@@ -56,14 +63,15 @@ class _Printer:
         self._names = _short_names([source.facts.path for source in report.sources])
         self._is_unicode = "utf" in console.encoding.lower()
         self._dot = " · " if self._is_unicode else " | "
+        self._times = "×" if self._is_unicode else "x"
 
     def print(self) -> None:
         """Head, findings, notes, numbers, sources."""
-        shown = [finding for finding in self._report.findings if finding.kind != "compile_mode"]
+        shown = [finding for finding in self._report.findings if finding.kind != _IN_NUMBERS]
         blocks = blocks_of(shown)
         loud = [block for block in blocks if block.head.severity != "info"]
         notes = [block for block in blocks if block.head.severity == "info"]
-        self._print_head()
+        self._print_head(blocks)
         for block in loud[:_MAX_BLOCKS]:
             self._console.print()
             self._print_block(block)
@@ -74,9 +82,9 @@ class _Printer:
         print_numbers(self._console, self._report)
         self._print_sources()
 
-    def _print_head(self) -> None:
+    def _print_head(self, blocks: list[Block]) -> None:
         report = self._report
-        numbers = severities(report.findings)
+        numbers = severities(tuple(block.head for block in blocks))
         words = {"critical": "critical", "warning": "warning", "info": "note"}
         counted = [_plural(count, words[severity]) for severity, count in numbers.items() if count]
         line = Text.assemble(_badge(report.status), " ", Text(self._dot.join(counted) or "no findings", style="bold"))
@@ -98,23 +106,32 @@ class _Printer:
         self._console.print(title)
         self._print_indented(self._place(block), "dim")
         if head.headroom is not None and head.headroom.limit is not None:
-            self._console.print(Padding(self._bar(head), (0, 0, 0, _INDENT)))
+            self._print_line(self._bar(head))
         self._print_indented(safe(head.consequence))
-        for other in [other for other in block.others if other.kind == "recompile" or len({f.kind for f in block.findings}) > 1][:4]:
-            self._print_indented(f"{other.count}× {_reason_text(other)}" if self._is_unicode else f"{other.count} x {_reason_text(other)}", "cyan")
-        for place in _evidence(block):
-            self._print_evidence(place)
+        for other in self._told_apart(block)[:_MAX_OTHERS]:
+            self._print_line(Text.assemble((f"{other.count}{self._times} ", "dim"), _other_text(other), no_wrap=True, overflow="ellipsis"))
+        if head.kind not in _TITLE_SAYS_ALL:
+            for place in _evidence(head):
+                self._print_evidence(place)
+
+    def _told_apart(self, block: Block) -> list[Finding]:
+        """The findings of a block that need a line of their own."""
+        if not block.others or block.head.kind == "synthetic_quote":
+            return []
+        return list(block.findings if block.head.kind in ("recompile", "bot_error") else block.others)
 
     def _place(self, block: Block) -> str:
         head = block.head
         where = _where(head)
-        span = self._clock.span(head.first_time, head.last_time)
+        span = self._clock.span_of((finding.first_time, finding.last_time) for finding in block.findings)
         counted = "once" if block.count == 1 else f"{block.count} times"
         when = f"{counted}{', ' + span if span else ''}"
         ranks = f"rank {_list(head.ranks)}" if head.ranks else ""
         pids = f"pid {_list(head.processes)}" if head.processes else ""
         cost = f"{head.compile_seconds:.1f} s compiling" if head.compile_seconds else ""
-        return self._dot.join(part for part in (where, safe(head.model or "", 30), when, _PHASES.get(head.phase, ""), ranks, pids, cost) if part)
+        seen = self._seen(head.evidence[0]) if head.kind in _TITLE_SAYS_ALL and head.evidence else ""
+        parts = (where, safe(head.model or "", 30), when, _PHASES.get(head.phase, ""), ranks, pids, cost, seen)
+        return self._dot.join(part for part in parts if part)
 
     def _bar(self, finding: Finding) -> Text:
         headroom = finding.headroom
@@ -126,21 +143,25 @@ class _Printer:
         return Text.assemble((full * cells, style), (empty * (_BAR_CELLS - cells), "dim"), f" {headroom.entries} of {headroom.limit} entries, {rest}")
 
     def _print_evidence(self, place: Evidence) -> None:
-        name = self._names.get(place.source, place.source)
-        line = Text.assemble((f"{safe(name, 40)}:{place.line}", "blue"), "  ", safe(place.text), no_wrap=True, overflow="ellipsis")
-        self._console.print(Padding(line, (0, 0, 0, _INDENT)))
+        text = _RECOMPILING.sub("", safe(place.text))  # function and file stand above it
+        text = _LONG_PATH.sub("…/" if self._is_unicode else ".../", text)
+        self._print_line(Text.assemble((self._seen(place), "blue"), "  ", text, no_wrap=True, overflow="ellipsis"))
+
+    def _seen(self, place: Evidence) -> str:
+        if len(self._names) == 1:
+            return f"line {place.line}"
+        return f"{safe(self._names.get(place.source, place.source), 40)}:{place.line}"
 
     def _print_notes(self, notes: list[Block]) -> None:
         if not notes:
             return
         self._console.print()
-        table = Table.grid(padding=(0, 1))
+        table = Table.grid(padding=(0, 1), expand=True)
         table.add_column(width=_INDENT - 1, justify="right")
-        table.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
-        table.add_column(no_wrap=True, style="dim")
+        table.add_column(ratio=2, no_wrap=True, overflow="ellipsis")
+        table.add_column(ratio=1, no_wrap=True, overflow="ellipsis", style="dim")
         for block in notes[:_MAX_NOTES]:
-            times = f"{block.count}{'×' if self._is_unicode else ' x'}"
-            table.add_row(Text(times, style="dim"), Text(safe(title_of(block))), Text(_where(block.head)))
+            table.add_row(Text(f"{block.count}{self._times}", style="dim"), Text(safe(title_of(block))), Text(_where(block.head)))
         self._console.print(table)
         if len(notes) > _MAX_NOTES:
             self._print_indented(f"… and {count_text(len(notes) - _MAX_NOTES, 'note')} more; --format json has all of them", "dim")
@@ -161,15 +182,19 @@ class _Printer:
     def _print_source(self, source: SourceReport) -> None:
         facts = source.facts
         span = self._clock.span(source.first_time, source.last_time)
-        parts = [f"read {safe(facts.path, 200)}", count_text(facts.lines, "line"), size_text(facts.bytes)]
+        parts = [f"read {count_text(facts.lines, 'line')}", size_text(facts.bytes)]
         parts += [f"events {span}"] if span else []
+        parts.append(safe(facts.path, 200))
         self._console.print(Text(self._dot.join(parts), style="dim"))
         if facts.unread:
             reasons = ", ".join(f"{reason.replace('_', ' ')} ({count})" for reason, count in facts.unread.items())
             self._print_indented(f"not read: {reasons}", "yellow")
 
     def _print_indented(self, text: str, style: str = "") -> None:
-        self._console.print(Padding(Text(text, style=style), (0, 0, 0, _INDENT)))
+        self._print_line(Text(text, style=style))
+
+    def _print_line(self, line: Text) -> None:
+        self._console.print(Padding(line, (0, 0, 0, _INDENT), expand=False))
 
 
 def _badge(severity: str) -> Text:
@@ -184,19 +209,21 @@ def _where(finding: Finding) -> str:
     return safe(f"{short}:{finding.line_no}" if finding.line_no is not None else short, 80)
 
 
-def _reason_text(finding: Finding) -> str:
-    """Why a recompile of a block happened, without repeating its function."""
-    _, _, words = safe(finding.title).partition(": ")
+def _other_text(finding: Finding) -> str:
+    """One of several findings of a block, without what the block's title says already."""
+    title = safe(finding.title)
+    if finding.kind != "recompile":
+        symbols = f" ({', '.join(finding.symbols[:5])})" if finding.kind == "forecast_failure" and finding.symbols else ""
+        return title.removeprefix("The bot reports an error: ") + safe(symbols, 60)
+    _, _, words = title.partition(": ")
     _, _, guard = safe(finding.evidence[0].text).partition("; ") if finding.evidence else ("", "", "")
     return f"{words} ({guard})" if guard else words
 
 
-def _evidence(block: Block) -> list[Evidence]:
+def _evidence(finding: Finding) -> list[Evidence]:
     """The first and the last place of what is critical, the first of what is not."""
-    places = [place for finding in block.findings for place in finding.evidence[:1]] if block.others else list(block.head.evidence)
-    if block.head.severity == "critical" and len(block.head.evidence) > 1:
-        return [block.head.evidence[0], block.head.evidence[-1]]
-    return places[: 3 if block.others and block.head.kind == "synthetic_quote" else 1]
+    places = finding.evidence
+    return [places[0], places[-1]] if finding.severity == "critical" and len(places) > 1 else list(places[:1])
 
 
 def _list(numbers: tuple[int, ...]) -> str:

@@ -1,5 +1,6 @@
 """Times, sizes and counts as a person reads them."""
 
+from collections.abc import Iterable
 from datetime import datetime
 
 
@@ -26,6 +27,11 @@ class Clock:
             return self.shown(first or last) if first or last else ""
         begin, end = self.shown(first), self.shown(last)
         return begin if begin == end else f"{begin} – {end}"
+
+    def span_of(self, spans: Iterable[tuple[str | None, str | None]]) -> str:
+        """The span from the earliest to the latest of several."""
+        times = [(moment, time) for span in spans for time in span if (moment := _moment(time)) is not None]
+        return self.span(min(times)[1], max(times)[1]) if times else ""
 
     def head(self) -> str:
         """What all times have in common, ``2025-10-30 UTC``."""
