@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 
 from recompile_watch.core.context import Context, Item
-from recompile_watch.core.engine import Bulk, SourceEngine, Tally
+from recompile_watch.core.bulk import Bulk
+from recompile_watch.core.engine import SourceEngine, Tally
 from recompile_watch.core.errors import SourceError
 from recompile_watch.core.parts import Part, PartReading, agree, numbered, read_part
 from recompile_watch.core.records import BEFORE_BYTES

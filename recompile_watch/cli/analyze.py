@@ -1,8 +1,7 @@
 """``recompile-watch analyze``: what a log means."""
 
 import argparse
-import io
-import os
+import shutil
 import sys
 from datetime import UTC, datetime
 
@@ -40,26 +39,15 @@ def _json(report: Report) -> str:
 
 
 def _text(report: Report, output: str | None) -> str:
-    from recompile_watch.report.text import PLAIN_WIDTH, print_report  # rich costs 50 ms; JSON does not need it
+    from recompile_watch.report.text import PLAIN_WIDTH, report_text  # rich costs 50 ms; JSON does not need it
 
-    is_terminal = output in (None, STANDARD_OUTPUT) and sys.stdout.isatty()
-    encoding = sys.stdout.encoding if output in (None, STANDARD_OUTPUT) else "utf-8"
-    buffer = _Buffer(encoding or "ascii")
-    width = os.get_terminal_size(sys.stdout.fileno()).columns if is_terminal else PLAIN_WIDTH
-    print_report(report, buffer, is_terminal=is_terminal, width=width or PLAIN_WIDTH, has_color=is_terminal and is_color_wanted(sys.stdout))
-    return "\n".join(line.rstrip() for line in buffer.getvalue().split("\n"))
-
-
-class _Buffer(io.StringIO):
-    """Collects the report; says in which encoding it will be shown."""
-
-    def __init__(self, encoding: str) -> None:
-        super().__init__()
-        self._shown_in = encoding
-
-    @property
-    def encoding(self) -> str:  # type: ignore[override]
-        return self._shown_in
+    if output not in (None, STANDARD_OUTPUT):
+        return report_text(report, encoding="utf-8", width=PLAIN_WIDTH, is_terminal=False, has_color=False)
+    is_terminal = sys.stdout.isatty()
+    width = shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns if is_terminal else PLAIN_WIDTH
+    return report_text(
+        report, encoding=sys.stdout.encoding or "ascii", width=width, is_terminal=is_terminal, has_color=is_color_wanted(sys.stdout)
+    )  # fmt: skip
 
 
 def _complain(lines: list[str]) -> None:

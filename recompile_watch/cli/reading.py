@@ -1,10 +1,11 @@
 """Reads sources through the engine, one after another."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, tzinfo
 
 from recompile_watch.core.analysis import Analysis, SourceFacts
+from recompile_watch.core.context import Item
 from recompile_watch.core.engine import SourceEngine, Tally
 from recompile_watch.core.errors import SourceError
 from recompile_watch.core.events import Event
@@ -61,10 +62,10 @@ class Reader:
         unread, error = Unread(), None
         try:
             for block in read_blocks(source, unread=unread, on_progress=self._on_source_progress):
-                yield source, window.inside(engine.feed(block))
+                yield source, window.inside(_events(engine.feed(block)))
         except SourceError as failed:
             error = str(failed)
-        yield source, window.inside(engine.end())
+        yield source, window.inside(_events(engine.end()))
         self.outside += window.outside
         self._done_bytes += source.size_bytes or 0
         self.facts.append(_facts(source, engine.tally(), unread, error))
@@ -72,6 +73,11 @@ class Reader:
     def _on_source_progress(self, taken_bytes: int) -> None:
         if self._on_progress is not None:
             self._on_progress(self._done_bytes + taken_bytes)
+
+
+def _events(items: Iterable[Item]) -> list[Event]:
+    """Without bulk patterns the engine gives nothing but events."""
+    return [item for item in items if isinstance(item, Event)]
 
 
 def _time_options(source: SourceFile, options: ReadOptions) -> TimeOptions:

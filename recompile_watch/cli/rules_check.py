@@ -60,7 +60,7 @@ def failures(ruleset: Ruleset, checked: tuple[Rule, ...]) -> list[str]:
 def _events(ruleset: Ruleset, matcher: LiteralMatcher, text: str) -> list[Event]:
     engine = SourceEngine("sample", ruleset, matcher, TimeOptions(modified_on=_LAST_DAY))
     data = text if text.endswith("\n") else text + "\n"
-    return engine.feed(data.encode()) + engine.end()
+    return [item for item in engine.feed(data.encode()) + engine.end() if isinstance(item, Event)]
 
 
 def _is_own(rule: Rule, events: list[Event], wording: Wording | None = None) -> bool:

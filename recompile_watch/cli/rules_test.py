@@ -1,6 +1,7 @@
 """``recompile-watch rules test LOG``: what each rule, on its own, finds in a log."""
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from recompile_watch.cli import exit_status
 from recompile_watch.cli.output import write_result
 from recompile_watch.cli.times import zone_of
 from recompile_watch.config import load_rules
+from recompile_watch.core.context import Item
 from recompile_watch.core.engine import SourceEngine
 from recompile_watch.core.errors import SourceError
 from recompile_watch.core.events import Event
@@ -31,9 +33,9 @@ class _Yield:
     count: int = 0
     examples: list[Event] = field(default_factory=list)
 
-    def add(self, events: list[Event]) -> None:
+    def add(self, items: Sequence[Item]) -> None:
         """Counts the events of the rule's own kind."""
-        own = [event for event in events if event.kind == self.rule.event]
+        own = [item for item in items if isinstance(item, Event) and item.kind == self.rule.event]
         self.count += len(own)
         self.examples += own[: _EXAMPLES - len(self.examples)]
 

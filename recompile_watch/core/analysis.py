@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from recompile_watch.core.bulk import MetricRows
 from recompile_watch.core.compile_id import parse_compile_id
 from recompile_watch.core.events import TORCH_KINDS, Event
 from recompile_watch.core.findings import DEFAULT_LIMIT, LIMIT_KIND, NO_FINDING, Finding, Headroom, Wording, group_key, in_order
@@ -143,6 +144,13 @@ class Analysis:
             self._phases.mark(kind, source, self._at(time))
         elif kind == "compile_time":
             self._add_compile_time(event)
+
+    def add_rows(self, rows: MetricRows) -> None:
+        """Takes metric lines that were read in bulk, as ``add`` takes as many events."""
+        self._counts[rows.kind] = self._counts.get(rows.kind, 0) + len(rows.rows.values)
+        span = self._sources.setdefault(rows.source, _Source(rows.source))
+        span.first, span.last = span.first or rows.first_time, rows.last_time or span.last
+        self._series.add_rows(rows.rows)
 
     def merge(self, later: "Analysis") -> None:
         """Takes in what another analysis saw, as if its events had been added after those of this one."""

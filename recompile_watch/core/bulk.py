@@ -1,4 +1,4 @@
-"""Metric lines in bulk: rules that fire on very many lines are read with one match a line, prefix included.
+"""Metric lines in bulk: rules that fire on very many lines are read with one pass over a block.
 
 The bot writes three lines of GPU memory for each of its two thousand forecasts a symbol. For a report only their
 columns matter, so no record and no event is made of them. Events of a bulk rule that are wanted one by one
@@ -7,42 +7,44 @@ columns matter, so no record and no event is made of them. Events of a bulk rule
 
 import re
 from bisect import bisect_left
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from recompile_watch.core.prefixes import LEVEL
+from recompile_watch.core.prefixes import DIALECT_HEADERS, Stamp
 from recompile_watch.core.rules import Rule, Ruleset
+from recompile_watch.core.scan import Matcher
 
-# The bot's file dialect (three zones) and its loguru dialect, as `prefixes` knows them, colours included.
-_HEADERS = (
-    rb"(?P<utc>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) UTC \| [^|\n]{1,40}E[SD]T \| [^|\n]{1,40}NZ[SD]T \| [^\s:|]{1,120}:[^:\s|]{1,120}:\d{1,9} "
-    rb"(?:\x1b\[\d{1,3}m)?" + LEVEL + rb"(?:\x1b\[0m)? \| ",
-    rb"(?P<local>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}) \| " + LEVEL + rb" *\| [\w.<>]{1,120}:[^:\s]{1,120}:\d{1,9} - ",
-)
+_HEADER = re.compile(b"(?:" + b"|".join(DIALECT_HEADERS) + b")")
+_STAMP = re.compile(rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{3})?")
 _REST = rb"[^\n\r\x00\x1b&]*\n"
+_MAX_HEADERS = 100_000
 
 
 class BulkPattern(NamedTuple):
-    """A bulk rule with the header in front of it, as one pattern for the whole line."""
+    """A bulk rule's pattern for the message and the rest of its line. names: of its columns."""
 
     rule: Rule
     pattern: re.Pattern[bytes]
-    utc: int
-    local: int
-    names: tuple[str | None, ...]
+    names: tuple[str, ...]
 
 
 class Rows(NamedTuple):
     """Lines of one bulk rule, in log order.
 
-    offset, line: of the first one, or near it. offsets: of each line. values: what the pattern captured in each;
-    ``bulk`` names the columns.
+    line: of the first one, or before it. offsets, stamps: of each line. values: what the pattern captured in it.
     """
 
     bulk: BulkPattern
-    offset: int
     line: int
     offsets: list[int]
+    stamps: list[Stamp]
     values: list[tuple[bytes | None, ...]]
+
+    @property
+    def offset(self) -> int:
+        """The offset of the first line."""
+        return self.offsets[0]
 
     def column(self, name: str) -> list[bytes | None] | None:
         """One column, or None when the rule captures no such field."""
@@ -51,13 +53,14 @@ class Rows(NamedTuple):
         index = self.bulk.names.index(name)
         return [row[index] for row in self.values]
 
+    def cut(self, begin: int, end: int) -> "Rows":
+        """The rows from one index to another."""
+        return self._replace(offsets=self.offsets[begin:end], stamps=self.stamps[begin:end], values=self.values[begin:end])
+
     def split(self, offsets: list[int]) -> list["Rows"]:
         """The rows cut in front of each of the offsets (ascending)."""
         bounds = [0, *(bisect_left(self.offsets, offset) for offset in offsets), len(self.offsets)]
-        return [
-            Rows(self.bulk, self.offsets[a], self.line, self.offsets[a:b], self.values[a:b])
-            for a, b in zip(bounds, bounds[1:], strict=False) if a < b
-        ]  # fmt: skip
+        return [self.cut(a, b) for a, b in zip(bounds, bounds[1:], strict=False) if a < b]
 
 
 class MetricRows(NamedTuple):
@@ -70,18 +73,78 @@ class MetricRows(NamedTuple):
     last_time: str | None
 
 
-def bulk_patterns(rules: Ruleset) -> dict[int, BulkPattern]:
-    """The bulk patterns by the number of their literal, for the literals that no other rule names."""
-    patterns: dict[int, BulkPattern] = {}
-    for number, owners in enumerate(rules.by_literal()):
-        if len(owners) == 1 and rules.rules[owners[0]].bulk:
-            patterns[number] = _bulk_pattern(rules.rules[owners[0]])
-    return patterns
+@dataclass(frozen=True, slots=True)
+class Bulk:
+    """Everything for reading metric lines in bulk: the patterns by literal, and a matcher for all other literals."""
+
+    patterns: tuple[tuple[bytes, BulkPattern], ...]
+    matcher: Matcher
+
+    @classmethod
+    def of(cls, rules: Ruleset, matcher: Callable[[Iterable[bytes]], Matcher]) -> "Bulk":
+        """The bulk reading of a ruleset; only a rule with one literal that no other rule names takes part."""
+        literals = rules.literals()
+        patterns = []
+        for literal, owners in zip(literals, rules.by_literal(), strict=True):
+            rule = rules.rules[owners[0]]
+            if len(owners) == 1 and rule.bulk and rule.literals == (literal,):
+                patterns.append((literal, _bulk_pattern(rule)))
+        others = [literal for literal in literals if literal not in {literal for literal, _ in patterns}]
+        return cls(tuple(patterns), matcher(others))
+
+
+class BulkReader:
+    """Finds the metric lines of a block; remembers the headers it has seen."""
+
+    def __init__(self, bulk: Bulk) -> None:
+        self._bulk = bulk
+        self._headers: dict[bytes, Stamp | None] = {}
+
+    def rows(self, region: bytes, offset: int, line: int) -> list[Rows] | None:
+        """All lines of bulk rules in a region of whole lines, which begins at ``offset`` and ``line``.
+
+        None when a literal of one stands in any other line: then the ordinary way must look at them all.
+        """
+        found = []
+        for literal, pattern in self._bulk.patterns:
+            rows = self._matched(pattern, region, offset, line)
+            if rows is None or len(rows.values) != region.count(literal):
+                return None
+            if rows.values:
+                found.append(rows)
+        return found
+
+    def _matched(self, bulk: BulkPattern, region: bytes, offset: int, line: int) -> Rows | None:
+        rows = Rows(bulk, line, [], [], [])
+        add_offset, add_stamp, add_values = rows.offsets.append, rows.stamps.append, rows.values.append
+        headers, rfind = self._headers, region.rfind
+        for match in bulk.pattern.finditer(region):
+            at = match.start()
+            start = rfind(b"\n", 0, at) + 1
+            header = region[start:at]
+            stamp = headers.get(header)
+            if stamp is None:
+                stamp = self._learned(header)
+                if stamp is None:
+                    return None
+            add_offset(start + offset)
+            add_stamp(stamp)
+            add_values(match.groups())
+        return rows
+
+    def _learned(self, header: bytes) -> Stamp | None:
+        match = _HEADER.fullmatch(header)
+        text = (match["utc"] or match["local"]) if match else None
+        if match is None or text is None or _STAMP.fullmatch(text) is None:
+            return None
+        stamp = Stamp("zoned", text.decode() + "+00:00") if match["utc"] else Stamp("local", text.decode())
+        if len(self._headers) >= _MAX_HEADERS:
+            self._headers.clear()
+        self._headers[header] = stamp
+        return stamp
 
 
 def _bulk_pattern(rule: Rule) -> BulkPattern:
-    pattern = re.compile(b"(?:" + b"|".join(_HEADERS) + b")(?:" + rule.text + b")" + _REST)
-    names: list[str | None] = [None] * pattern.groups
-    for name, index in pattern.groupindex.items():
-        names[index - 1] = name
-    return BulkPattern(rule, pattern, names.index("utc"), names.index("local"), tuple(names))
+    pattern = re.compile(rule.text + _REST)
+    names = sorted(pattern.groupindex, key=pattern.groupindex.__getitem__)
+    return BulkPattern(rule, pattern, tuple(names))

@@ -42,7 +42,7 @@ class Context:
         self._waiting: dict[Key, _Held] = {}
         self._last_limit_error: _Held | None = None
         self._loading: dict[str, Event] = {}
-        self._counts: dict[str, tuple[int, datetime]] = {}
+        self._counts: dict[tuple[object, ...], tuple[int, datetime]] = {}
 
     def push(self, seen: Iterable[Seen]) -> list[Item]:
         """Takes sightings in log order, and metric rows of the same stretch of log; what is now certain."""
@@ -51,7 +51,8 @@ class Context:
             if isinstance(item, Rows):
                 ready.append(self._rows(item))
                 continue
-            event = item.event._replace(time=self._times.resolve(item.stamp, item.outer_stamp))
+            before, after = item.event[:4], item.event[5:]
+            event = Event._make((*before, self._times.resolve(item.stamp, item.outer_stamp), *after))
             self._queue.extend(self._complete(event, item.rule))
             ready += self._release(event.offset)
         return ready
@@ -59,45 +60,38 @@ class Context:
     def _rows(self, rows: Rows) -> MetricRows:
         """Rows with their times; what they tell about compile mode and latency joins the queue."""
         kind = rows.bulk.rule.event
-        first, last = self._row_time(rows, 0), self._row_time(rows, -1)
+        first, last = self._times.resolve(rows.stamps[0]), self._times.resolve(rows.stamps[-1])
         if kind == "gpu_memory":
             if self._loading:
-                self._queue.extend(self._loaded(self._row_event(rows, 0, first)))
-            counts = rows.column("count")
-            if counts is not None:
-                self._count_rows(rows, counts)
+                self._queue.extend(self._loaded(self._row_event(rows, 0)))
+            if "count" in rows.bulk.names:
+                self._count_rows(rows)
         return MetricRows(kind, self._source, rows, first, last)
 
-    def _row_time(self, rows: Rows, index: int) -> str | None:
-        row, bulk = rows.values[index], rows.bulk
-        utc, local = row[bulk.utc], row[bulk.local]
-        return self._times.resolve(Stamp("zoned", f"{utc.decode()}+00:00") if utc else Stamp("local", (local or b"").decode()))
-
-    def _row_event(self, rows: Rows, index: int, time: str | None) -> Event:
-        """The event that the row stands for; its line is that of the first row."""
+    def _row_event(self, rows: Rows, index: int) -> Event:
+        """The event that a row stands for; its line is that of the first row."""
         rule = rows.bulk.rule
         extra = {**EXTRA_FIELDS[rule.event], **rule.values}
         for name, value in zip(rows.bulk.names, rows.values[index], strict=True):
-            if name is not None and name not in ("utc", "local"):
-                extra[name] = None if value is None else typed(decode(value), rule.types.get(name, "str"))
+            extra[name] = None if value is None else typed(decode(value), rule.types.get(name, "str"))
+        time = self._times.resolve(rows.stamps[index])
         return Event(rule.event, self._source, rows.line, rows.offsets[index], time, None, None, None, None, None, None, (), False, extra)
 
-    def _count_rows(self, rows: Rows, counts: list[bytes | None]) -> None:
-        """Latency from call counters: only rows that end a long enough window are looked at closely."""
-        utc, num, batch = rows.bulk.utc, rows.column("num_samples"), rows.column("samples_per_batch")
-        anchors: dict[tuple[object, object], bytes | None] = {}
-        for index, row in enumerate(rows.values):
-            key = (num[index] if num else None, batch[index] if batch else None)
-            anchor = anchors.get(key, b"")
-            stamp = row[utc]
-            # The digits of one clock: nine seconds within the same ten cannot be ten seconds.
-            if anchor and stamp and anchor[:18] == stamp[:18] and index:
+    def _count_rows(self, rows: Rows) -> None:
+        """Latency from call counters: only the first row of each second with its settings is looked at closely."""
+        number, batch, counts = (rows.column(name) or [] for name in ("num_samples", "samples_per_batch", "count"))
+        seen: dict[tuple[object, object], Stamp] = {}
+        for index, (key, stamp) in enumerate(zip(zip(number, batch, strict=True), rows.stamps, strict=True)):
+            if seen.get(key) is stamp:
                 continue
-            anchors[key] = stamp
-            event = self._row_event(rows, index, self._row_time(rows, index))
-            derived = self._latency(event)
-            if derived is not None:
-                self._queue.append(_Held(derived, "context.latency", False))
+            seen[key] = stamp
+            text = counts[index] or b""
+            time = self._times.resolve(stamp)
+            if time is not None and text.isdigit():
+                settings = tuple(None if part is None else int(part) for part in key)
+                calls = self._calls((None, *settings), int(text), time)
+                if calls is not None:
+                    self._queue.append(_Held(_derived_latency(self._row_event(rows, index), *calls), "context.latency", False))
 
     def flush(self) -> list[Item]:
         """The rest, at the end of the source."""
@@ -182,26 +176,34 @@ class Context:
         return found
 
     def _latency(self, event: Event) -> Event | None:
-        """Milliseconds a call, from the process-lifetime call counter in the usage lines."""
+        """The latency that a usage line proves together with an earlier one."""
         count = event.extra.get("count")
         if not isinstance(count, int) or event.time is None:
             return None
-        key = f"{event.pid}:{event.extra.get('num_samples')}:{event.extra.get('samples_per_batch')}"
-        now = datetime.fromisoformat(event.time)
+        calls = self._calls((event.pid, event.extra.get("num_samples"), event.extra.get("samples_per_batch")), count, event.time)
+        return None if calls is None else _derived_latency(event, *calls)
+
+    def _calls(self, key: tuple[object, ...], count: int, time: str) -> tuple[float, int] | None:
+        """Seconds and calls since the window of this counter began, once it is long enough; then a new one begins."""
+        now = datetime.fromisoformat(time)
         first = self._counts.get(key)
-        if first is None or count <= first[0] or now < first[1]:
-            if first is None or count < first[0]:
-                self._counts[key] = (count, now)
+        if first is None or count < first[0]:
+            self._counts[key] = (count, now)
             return None
         elapsed_s = (now - first[1]).total_seconds()
-        if elapsed_s < DERIVE_MIN_S:
+        if count == first[0] or elapsed_s < DERIVE_MIN_S:
             return None
         self._counts[key] = (count, now)
-        extra = {
-            **EXTRA_FIELDS["inference"], "model": event.extra.get("model"), "symbol": event.extra.get("symbol"),
-            "milliseconds": round(elapsed_s * 1000 / (count - first[0]), 3), "derived": True, "calls": count - first[0],
-        }  # fmt: skip
-        return event._replace(kind="inference", reasons=(), extra=extra)
+        return elapsed_s, count - first[0]
+
+
+def _derived_latency(event: Event, elapsed_s: float, calls: int) -> Event:
+    """Milliseconds a call, from the process-lifetime call counter in the usage lines."""
+    extra = {
+        **EXTRA_FIELDS["inference"], "model": event.extra.get("model"), "symbol": event.extra.get("symbol"),
+        "milliseconds": round(elapsed_s * 1000 / calls, 3), "derived": True, "calls": calls,
+    }  # fmt: skip
+    return event._replace(kind="inference", reasons=(), extra=extra)
 
 
 def _in_order(seen: Iterable[Seen]) -> list[Seen]:

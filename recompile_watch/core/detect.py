@@ -16,7 +16,7 @@ from recompile_watch.core.records import Record
 from recompile_watch.core.rules import Ruleset, captures
 
 Fields = dict[str, object]
-_EVENT_FIELDS = ("function", "file", "line_no", "compile_id")
+_NOT_EXTRA = frozenset({"function", "file", "line_no", "compile_id", "reason", "entry"})
 _CACHED_LINES = 50_000
 _REASON_LINE = re.compile(rb"\s*- (?:(?=!?\d{1,9}/\d{1,9}(?:/\d+)?(?:_\d+)?:(?: |$))|(?!User stack trace:| {2,}\S))")
 _ENTRY_START = re.compile(rb"\s- (?=!?\d{1,9}/\d{1,9}(?:/\d+)?:(?: |$))")
@@ -69,12 +69,14 @@ class Detector:
         """One event of the record: known fields go where they belong, all others become the kind's extra fields."""
         rule, head = record.rule, record.head
         extra = {**EXTRA_FIELDS.get(rule.event, {}), **rule.values}
-        extra.update((name, value) for name, value in fields.items() if name not in _EVENT_FIELDS and name not in ("reason", "entry"))
+        for name, value in fields.items():
+            if name not in _NOT_EXTRA:
+                extra[name] = value
         compile_id = fields.get("compile_id") or (head.compile_id.decode() if head.compile_id else None)
         if not reasons and fields.get("reason") is not None:
             reasons = (Reason(_text(fields.get("entry")), str(fields["reason"]).strip(), "other"),)
         if partial is None:
-            partial = any(fields.get(name) is None for name in rule.needs) or (record.cut and record.unterminated)
+            partial = (record.cut and record.unterminated) or any(fields.get(name) is None for name in rule.needs)
         line, offset = place or (record.line, record.offset)
         line_no = fields.get("line_no")
         event = Event(
@@ -299,13 +301,14 @@ def table_rows(texts: list[bytes]) -> list[tuple[int, dict[str, str]]]:
     dash = next((i for i, text in enumerate(texts) if re.fullmatch(rb"\s*-{2,}(?:\s+-{2,})+\s*", text)), None)
     if not dash:
         return []
-    spans = [m.start() for m in re.finditer(rb"-+", texts[dash])]
-    bounds = [*spans[1:], 1 << 20]
-    header = texts[dash - 1].expandtabs()
-    names = [decode(header[a:b]).strip() for a, b in zip(spans, bounds, strict=True)]
+    starts = [m.start() for m in re.finditer(rb"-+", texts[dash])]
+    columns = [slice(a, b) for a, b in zip(starts, [*starts[1:], None], strict=True)]
+    header = decode(texts[dash - 1].expandtabs())
+    names = [header[column].strip() for column in columns]
     rows = []
     for index, text in enumerate(texts[dash + 1 :], dash + 1):
-        cells = [decode(text[a:b]).strip() for a, b in zip(spans, bounds, strict=True)]
+        line = decode(text)
+        cells = [line[column].strip() for column in columns]
         if not cells[0]:
             break
         rows.append((index, dict(zip(names, cells, strict=True))))
@@ -379,9 +382,9 @@ def _read_daily_returns(detector: Detector, record: Record, fields: Fields) -> l
 
 def _read_quote(detector: Detector, record: Record, fields: Fields) -> list[Sighting]:
     bid, ask = fields.get("bid"), fields.get("ask")
-    spread = None
-    if isinstance(bid, float) and isinstance(ask, float) and bid > 0 and ask > 0:
-        spread = round((ask / bid - 1) * 10_000, 4)
+    if not (isinstance(bid, float) and isinstance(ask, float) and bid > 0 and ask > 0):
+        return []
+    spread = round((ask / bid - 1) * 10_000, 4)
     return [detector.sighting(record, {**fields, "spread_bps": spread})]
 
 

@@ -3,10 +3,9 @@
 ``analyze``, ``replay`` and ``watch`` drive the same engine with different sources and clocks.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from recompile_watch.core.bulk import BulkPattern
+from recompile_watch.core.bulk import Bulk
 from recompile_watch.core.context import Context, Item, Seen
 from recompile_watch.core.detect import Detector
 from recompile_watch.core.lines import LineReader
@@ -16,9 +15,6 @@ from recompile_watch.core.scan import Matcher
 from recompile_watch.core.shape import HEAD_BYTES, Shape, Unwrapper, shape_of
 from recompile_watch.core.times import TimeOptions, TimeResolver
 from recompile_watch.core.trace import TraceReader, is_trace
-
-Bulk = Mapping[int, BulkPattern]
-
 
 @dataclass(slots=True)
 class Tally:

@@ -7,10 +7,9 @@ and end makes no difference, and neither does leaving the matcher out.
 
 
 import re
-from collections.abc import Mapping
 
-from recompile_watch.core.bulk import BulkPattern, Rows
-from recompile_watch.core.prefixes import SUSPECT, peel
+from recompile_watch.core.bulk import Bulk, BulkReader, Rows
+from recompile_watch.core.prefixes import DIALECT_HEADERS, SUSPECT, are_plain, peel
 from recompile_watch.core.records import BEFORE_BYTES, HEAD_LINES, MAX_RECORD_BYTES, Joiner, Record
 from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.scan import Matcher
@@ -29,12 +28,14 @@ class LineReader:
 
     def __init__(
         self, rules: Ruleset, matcher: Matcher | None, *, line: int = 1, offset: int = 0, before: bytes = b"", unwrapper: Unwrapper | None = None,
-        bulk: Mapping[int, BulkPattern] | None = None,
+        bulk: Bulk | None = None,
     ) -> None:  # fmt: skip
         self.joiner = Joiner(rules, matcher)
         self._unwrapper = unwrapper
-        self._bulk = bulk or {}
-        self._rows: dict[int, Rows] = {}
+        self._bulk = bulk
+        self._bulk_reader = BulkReader(bulk) if bulk is not None and unwrapper is None else None
+        self._rows: list[Rows] = []
+        self._looked_at: list[int] = []
         self.unread: dict[str, int] = {}
         self._matcher = matcher
         self._number = line
@@ -119,20 +120,16 @@ class LineReader:
     def _region(self, region: bytes) -> list[Record]:
         closed: list[Record] = []
         position, size = 0, len(region)
-        hits = self._matcher.hits(region) if self._matcher is not None else None
+        rows = self._bulk_reader.rows(region, self._offset, self._number) if self._bulk_reader is not None else None
+        self._looked_at = []
+        ends = self._ends(region, skip_bulk=rows is not None)
         hit = 0
         while position < size:
             target = position
-            if hits is not None and not self._must_look():
-                while hit < len(hits) and hits[hit][0] <= position:
+            if ends is not None and not self._must_look():
+                while hit < len(ends) and ends[hit] <= position:
                     hit += 1
-                if self._bulk and hit < len(hits) and hits[hit][1] in self._bulk and not self.joiner.open:
-                    after = self._metrics(region, position, hits, hit)
-                    if after > position:
-                        self._step(region, position, after)
-                        position = after
-                        continue
-                limit = region.rfind(b"\n", position, hits[hit][0]) + 1 or position if hit < len(hits) else size
+                limit = region.rfind(b"\n", position, ends[hit]) + 1 or position if hit < len(ends) else size
                 target = self._awaited(region, position, limit)
             if target >= size:
                 break
@@ -140,38 +137,36 @@ class LineReader:
             newline = region.find(b"\n", target)
             closed += self._one(region, target, newline)
             self._step(region, target, newline + 1)
-            position = self._run(region, newline + 1)
+            position = self._run(region, newline + 1, closed)
         self._step(region, position, size)
+        self._keep(rows or [])
         last = region.rfind(b"\n", 0, size - 1) + 1
         self._before = region[last : size - 1] if size - 1 - last <= BEFORE_BYTES else b""
         return closed
 
-    def _metrics(self, region: bytes, position: int, hits: list[tuple[int, int]], hit: int) -> int:
-        """Takes lines of bulk rules for as long as no other literal stands between them; where they end."""
-        shift, bulk, rows = self._offset - position, self._bulk, self._rows
-        rfind = region.rfind
-        for index in range(hit, len(hits)):
-            end, literal = hits[index]
-            if end <= position:
-                continue
-            pattern = bulk.get(literal)
-            if pattern is None:
-                break
-            start = rfind(b"\n", position, end) + 1 or position
-            match = pattern.pattern.match(region, start)
-            if match is None:
-                break
-            found = rows.get(literal)
-            if found is None:
-                found = rows[literal] = Rows(pattern, start + shift, self._number, [], [])
-            found.offsets.append(start + shift)
-            found.values.append(match.groups())
-            position = match.end()
-        return position
+    def _ends(self, region: bytes, *, skip_bulk: bool) -> list[int] | None:
+        """The places behind literals; those of bulk rules are left out when their lines were taken already."""
+        if skip_bulk and self._bulk is not None:
+            return self._bulk.matcher.ends(region)
+        return self._matcher.ends(region) if self._matcher is not None else None
+
+    def _keep(self, rows: list[Rows]) -> None:
+        """Keeps the metric rows of a region, but for the lines that the ordinary way has looked at."""
+        seen = set(self._looked_at)
+        for item in rows:
+            wanted = [i for i, offset in enumerate(item.offsets) if offset not in seen] if seen.intersection(item.offsets) else None
+            if wanted is None:
+                self._rows.append(item)
+            elif wanted:
+                self._rows.append(
+                    item._replace(
+                        offsets=[item.offsets[i] for i in wanted], stamps=[item.stamps[i] for i in wanted], values=[item.values[i] for i in wanted]
+                    )
+                )
 
     def rows(self) -> list[Rows]:
         """The lines of bulk rules taken since the last call."""
-        rows, self._rows = list(self._rows.values()), {}
+        rows, self._rows = self._rows, []
         return rows
 
     def _must_look(self) -> bool:
@@ -195,6 +190,7 @@ class LineReader:
     def _one(self, region: bytes, start: int, stop: int, *, terminated: bool = True) -> list[Record]:
         """Hands one line to the joiner; ``self._number`` and ``self._offset`` stand at its beginning."""
         raw = region[start:stop]
+        self._looked_at.append(self._offset)
         if len(raw) > MAX_LINE_BYTES:
             self.unread["line_too_long"] = self.unread.get("line_too_long", 0) + 1
             return []
@@ -216,12 +212,39 @@ class LineReader:
             return b""
         return region[begin : start - 1]
 
-    def _run(self, region: bytes, position: int) -> int:
-        """Takes the lines that repeat the open record's first line's prefix byte for byte; where they end."""
+    def _run(self, region: bytes, position: int, closed: list[Record]) -> int:
+        """Takes at once the lines that plainly go on with the only open record; where they end."""
         opened = self.joiner.open
-        if len(opened) != 1 or self._drained_from is not None or self._unwrapper is not None or not opened[0].head.torch or self.joiner.wants_every_line():
+        if len(opened) != 1 or self._drained_from is not None or self._unwrapper is not None or self.joiner.is_carrying:
             return position
         record = opened[0]
+        if record.rule.indented and not record.head.torch:
+            return self._indented_run(record, region, position, closed)
+        return position if record.takes_bare else self._prefixed_run(record, region, position)
+
+    def _indented_run(self, record: Record, region: bytes, position: int, closed: list[Record]) -> int:
+        """Takes the indented lines of a table, and closes it when a line with a header follows."""
+        if record.head.channel or record.head.rank is not None or record.last_line != self._number - 1:
+            return position
+        run = _INDENTED.match(region, position)
+        if run is not None:
+            texts = run[0][:-1].split(b"\n")
+            if not are_plain(run[0]) or len(record.texts) + len(texts) > record.rule.max_lines or record.size > MAX_RECORD_BYTES:
+                return position
+            for text in texts:
+                record.at.append((self._number, self._offset))
+                self._number += 1
+                self._offset += len(text) + 1
+            record.texts += texts
+            record.size += len(run[0])
+            record.last_line, record.end = self._number - 1, self._offset
+            position = run.end()
+        if _HEADER.match(region, position) is not None:
+            closed += self.joiner.close_only()
+        return position
+
+    def _prefixed_run(self, record: Record, region: bytes, position: int) -> int:
+        """Takes the lines that repeat the record's prefix byte for byte; where they end."""
         previous = region.rfind(b"\n", 0, position - 1) + 1
         raw, text = region[previous : position - 1], record.texts[-1]
         if record.last_line != self._number - 1 or not text or not raw.endswith(text) or record.rule.ends is not None:
@@ -271,6 +294,8 @@ class LineReader:
 
 
 _SUSPECT = re.compile(SUSPECT)
+_INDENTED = re.compile(rb"(?:  [^\s][^\n]*\n)+")
+_HEADER = re.compile(b"|".join(DIALECT_HEADERS))
 
 
 def _peels(text: bytes) -> bool:

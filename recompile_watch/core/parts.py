@@ -8,10 +8,9 @@ taken as the rest of an earlier record, also begins one: ``agree`` tells.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from recompile_watch.core.bulk import Rows
+from recompile_watch.core.bulk import Bulk, Rows
 from recompile_watch.core.context import Seen
 from recompile_watch.core.detect import Detector
-from recompile_watch.core.engine import Bulk
 from recompile_watch.core.lines import LineReader
 from recompile_watch.core.records import HEAD_LINES, Record, RecordOrder
 from recompile_watch.core.rules import Ruleset

@@ -147,7 +147,14 @@ _BOLD = re.compile(rb"^([\s>]*)\*\*(.*?)\*\*$")
 _REPEATED = re.compile(rb"\s*\[repeated \d+x across cluster\].*$")
 # What a line, or a message behind torch's prefix, must hold at least for any layer to change it.
 SUSPECT = rb"[\x00\x1b\r]|&[a-z#]|\[(?:rank|default|repeated|\d{4}-|\d*;|0m)|\*\*|\d:\d\d:\d|#033|\]$"
-_MAY_PEEL = re.compile(SUSPECT + rb"|^\s*[{\"]|^\s*\d{1,6}: |^\s*" + LEVEL + rb":")
+_MAY_PEEL = re.compile(SUSPECT + rb"|^\s*[{\"]|^\s*\d{1,6}: |^\s*" + LEVEL + rb":", re.MULTILINE)
+_HARMLESS = bytes(byte for byte in range(256) if byte not in b"\x00\x1b\r&[]*:#{\"")
+# Headers of the bot's two file dialects as a whole; no carrier stands in front of them.
+DIALECT_HEADERS = (
+    rb"(?P<utc>\d{4}-.{13}\d) UTC \| .{19} E[SD]T \| .{19} NZ[SD]T \| [^\s:|]{1,120}:[^:\s|]{1,120}:\d{1,9} "
+    rb"(?:\x1b\[\d{1,3}m)?" + LEVEL + rb"(?:\x1b\[0m)? \| ",
+    rb"(?P<local>\d{4}-.{17}\d) \| " + LEVEL + rb" *\| [\w.<>]{1,120}:[^:\s]{1,120}:\d{1,9} - ",
+)
 _STRING_ELEMENT = re.compile(rb"\s*\"(?P<body>(?:[^\"\\]|\\.)*)\",?\s*")
 
 _JSON_TEXT = ("log", "message", "msg", "MESSAGE", "text", "body", "event", "textPayload", "line")
@@ -225,9 +232,9 @@ def peel(raw: bytes) -> list[Piece]:
     return pieces
 
 
-def is_plain_continuation(raw: bytes) -> bool:
-    """True for an indented line that ``peel`` would give back as it stands: one bare piece, nothing taken off."""
-    return raw[:1] == b" " and _MAY_PEEL.search(raw) is None
+def are_plain(lines: bytes) -> bool:
+    """True for indented lines that ``peel`` would give back as they stand: bare, nothing taken off."""
+    return not lines.translate(None, _HARMLESS) or _MAY_PEEL.search(lines) is None
 
 
 def _peel_segment(raw: bytes) -> list[Piece]:

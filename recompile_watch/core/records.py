@@ -11,7 +11,7 @@ Lines that neither hold a rule's literal nor touch an open record change nothing
 
 from dataclasses import dataclass, field
 
-from recompile_watch.core.prefixes import Piece, Stamp, is_plain_continuation, peel
+from recompile_watch.core.prefixes import Piece, Stamp, peel
 from recompile_watch.core.rules import Match, Rule, Ruleset
 from recompile_watch.core.scan import Matcher
 
@@ -99,8 +99,6 @@ class Joiner:
         before: the line in front of it (b"" when unknown or long). opens: False takes it only as a continuation.
         terminated: False for a last line without newline.
         """
-        if len(self._open) == 1 and terminated and self._takes_at_once(number, offset, raw):
-            return []
         closed = self._expire(number, offset)
         self._number, self._offset, self._last_is_torn = number, offset, not terminated
         for piece, first_number, first_offset in self._whole(raw, number, offset):
@@ -114,17 +112,6 @@ class Joiner:
             self._open = [record for record in self._open if not record.ended]
         return closed + done
 
-    def _takes_at_once(self, number: int, offset: int, raw: bytes) -> bool:
-        """Takes an indented line of the only open record when nothing can be peeled off it (the rows of a table)."""
-        record = self._open[0]
-        head, rule = record.head, record.rule
-        if head.torch or head.channel or head.rank is not None or record.last_line != number - 1 or rule.ends is not None or self._carried:
-            return False
-        if record.size > MAX_RECORD_BYTES or not self._takes_bare(record, raw) or not is_plain_continuation(raw):
-            return False
-        self.extend(record, number, offset, raw, offset + len(raw) + 1)
-        return True
-
     @staticmethod
     def extend(record: Record, number: int, offset: int, text: bytes, end: int) -> None:
         """Takes one more line whose identity the caller has checked byte for byte (the fast path of a storm)."""
@@ -133,6 +120,11 @@ class Joiner:
             record.at.append((number, offset))
         record.last_line, record.end = number, end
         record.size += len(text)
+
+    def close_only(self) -> list[Record]:
+        """Closes the only open record, because the caller knows that the next line does not go on with it."""
+        closed, self._open = self._open, []
+        return closed
 
     def close(self) -> list[Record]:
         """Closes what is open, at the end of the input."""
@@ -205,15 +197,18 @@ class Joiner:
                 return record
             if piece.same_entry and record.last_line == self._number and not piece.torch:
                 return record
-            if not piece.torch and record.takes_bare and self._takes_bare(record, piece.text):
+            if not piece.torch and record.takes_bare and self._takes_bare(record, piece):
                 return record
         return None
 
     @staticmethod
-    def _takes_bare(record: Record, text: bytes) -> bool:
-        if len(record.texts) >= record.rule.max_lines:
+    def _takes_bare(record: Record, piece: Piece) -> bool:
+        rule = record.rule
+        if len(record.texts) >= rule.max_lines:
             return False
-        return record.rule.continues is not None and record.rule.continues.match(text) is not None
+        if rule.indented:
+            return not piece.headed and piece.text[:2] == b"  " and piece.text[2:3].strip() != b""
+        return rule.continues is not None and rule.continues.match(piece.text) is not None
 
     @staticmethod
     def _starts_same(record: Record, piece: Piece) -> bool:
@@ -259,7 +254,7 @@ class Joiner:
             if header.headed and not header.text.strip() and header.channel == piece.channel:
                 stamp = header.stamp
         record = Record(rule, match, number, offset, piece, stamp, [piece.text], [(number, offset)], last_line=self._number, size=len(piece.text))
-        if (rule.continues is None and record.takes_bare) or (rule.ends is not None and rule.ends.search(piece.text) is not None):
+        if (rule.continues is None and not rule.indented and record.takes_bare) or (rule.ends is not None and rule.ends.search(piece.text) is not None):
             record.ended = True
         return record
 

@@ -25,7 +25,7 @@ _TYPES = {"int", "float", "bool", "str", "optional_float"}
 _KEYS = {
     "id": str, "event": str, "title": str, "severity": str, "why": str, "docs": str, "torch": str, "literal": (str, list), "pattern": str,
     "anywhere": bool, "continues": list, "ends": str, "finds": list, "types": dict, "values": dict, "needs": list, "reader": str,
-    "orphan": str, "after_blank": bool, "fallback": bool, "bulk": bool, "inside": bool, "match": list, "no_match": list, "max_lines": int,
+    "orphan": str, "after_blank": bool, "fallback": bool, "bulk": bool, "indented": bool, "inside": bool, "match": list, "no_match": list, "max_lines": int,
 }  # fmt: skip
 _REQUIRED = ("id", "event", "title", "severity", "why", "literal", "pattern")
 _OPTIONS = re2.Options()
@@ -69,7 +69,7 @@ class Rule:
 
     literals: every first line holds at least one of them (case matters). pattern: matched at the start of the
     message of the first line, searched in it when ``anywhere``. continues: lines that go on with a record that has
-    no torch prefix; with one, every line of the same prefix goes on. ends: the last line of a record. orphan: a
+    no torch prefix (indented: lines without any prefix that begin with two blanks); with one, every line of the same prefix goes on. ends: the last line of a record. orphan: a
     line that can only come from the middle of such a record (its head is cut off). finds: searched in the joined
     record; named groups become fields. needs: fields without which the record is partial. inside: the record may
     hold an exception that is an event of its own. after_blank: the time stands on the line before, whose own
@@ -98,6 +98,7 @@ class Rule:
     after_blank: bool = False
     fallback: bool = False
     bulk: bool = False
+    indented: bool = False
     text: bytes = b""
     max_lines: int = 2000
     docs: str | None = None
@@ -187,7 +188,9 @@ def _value_mistakes(entry: dict[str, object]) -> list[str]:
     if entry.get("bulk"):
         if "$" in str(entry["pattern"]):
             found.append("key 'bulk': a bulk rule's pattern has no '$', it is matched inside a block of lines")
-        found += [f"key 'bulk': a bulk rule has no '{key}'" for key in ("continues", "ends", "finds", "anywhere", "after_blank") if entry.get(key)]
+        found += [f"key 'bulk': a bulk rule has no '{key}'" for key in ("continues", "indented", "ends", "finds", "anywhere", "after_blank") if entry.get(key)]
+    if entry.get("indented") and entry.get("continues"):
+        found.append("key 'indented': leave out 'continues', the record goes on with indented lines only")
     types = entry.get("types", {})
     assert isinstance(types, dict)
     found += [f"key 'types.{name}': unknown type '{kind}'" for name, kind in types.items() if kind not in _TYPES]
@@ -239,6 +242,7 @@ def _rule(entry: dict[str, object], source: str) -> Rule:
         finds=tuple(_compile(pattern) for pattern in _texts(entry.get("finds", []))),
         types=types, values=values, needs=tuple(_texts(entry.get("needs", []))), reader=text.get("reader"),
         inside=bool(entry.get("inside", False)), fallback=bool(entry.get("fallback", False)), bulk=bool(entry.get("bulk", False)),
+        indented=bool(entry.get("indented", False)),
         text=text["pattern"].encode(), after_blank=bool(entry.get("after_blank", False)), max_lines=limit,
         docs=text.get("docs"), torch=text.get("torch"),
         matches=tuple(Sample(sample["line"], sample.get("fields", {})) for sample in samples),

@@ -21,8 +21,8 @@ class Matcher(Protocol):
         """The numbers of the literals that ``text`` holds."""
         ...
 
-    def hits(self, block: bytes) -> list[tuple[int, int]]:
-        """Each literal (or mark of a cut line) found in ``block``: the offset just behind it, ascending, and its number."""
+    def ends(self, block: bytes) -> list[int]:
+        """The offsets, ascending, just behind each literal (or mark of a cut line) found in ``block``."""
         ...
 
 
@@ -49,13 +49,13 @@ class LiteralMatcher:
         self._database.scan(text, match_event_handler=on_match)
         return found
 
-    def hits(self, block: bytes) -> list[tuple[int, int]]:
-        """Each literal (or mark of a cut line) found in ``block``: the offset just behind it, ascending, and its number."""
-        found: list[tuple[int, int]] = []
+    def ends(self, block: bytes) -> list[int]:
+        """The offsets, ascending, just behind each literal (or mark of a cut line) found in ``block``."""
+        found: list[int] = []
         append = found.append
 
-        def on_match(number: int, _start: int, end: int, _flags: int, _context: object) -> None:
-            append((end, number))
+        def on_match(_number: int, _start: int, end: int, _flags: int, _context: object) -> None:
+            append(end)
 
         self._database.scan(block, match_event_handler=on_match)
         return found

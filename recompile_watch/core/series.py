@@ -4,9 +4,12 @@ A log may hold hundreds of thousands of such events a second's reading, so each 
 no object.
 """
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import repeat
 
+from recompile_watch.core.bulk import Rows
 from recompile_watch.core.events import Event
 
 MAX_ROWS = 10_000
@@ -140,6 +143,22 @@ class Series:
         self.__init__()  # type: ignore[misc]
         self.__dict__.update(state)
 
+    def add_rows(self, rows: Rows) -> None:
+        """Takes metric lines that were read in bulk: GPU memory and quotes."""
+        fixed = rows.bulk.rule.values
+        match rows.bulk.rule.event:
+            case "quote":
+                for symbol, times in Counter(_cells(rows, "symbol", fixed)).items():
+                    _count(self._real, symbol, times)
+            case "gpu_memory":
+                peaks: dict[tuple[object, object], list[bytes | None]] = {}
+                cells = zip(_cells(rows, "stage", fixed), _cells(rows, "model", fixed), rows.column("peak_mb") or repeat(None), strict=False)
+                for stage, model, peak in cells:
+                    peaks.setdefault((stage, model), []).append(peak)
+                for (stage, model), found in peaks.items():
+                    values = [value for value in map(_peak, found) if value is not None]
+                    self._merge_memory(stage, [model, max(values, default=None), values[-1] if values else None, len(found)])
+
     def merge(self, later: "Series") -> None:
         """Takes in the numbers of the part of the log that follows."""
         for row in later._rows:
@@ -243,6 +262,22 @@ class Series:
 
     def _synthetic_quote(self, event: Event) -> None:
         _count(self._synthetic, event.extra["symbol"], 1)
+
+
+def _cells(rows: Rows, name: str, fixed: Mapping[str, object]) -> Iterable[object]:
+    """One field of all rows: the column that was captured, else the rule's fixed value."""
+    column = rows.column(name)
+    if column is None:
+        return repeat(fixed.get(name), len(rows.values))
+    texts = {cell: None if cell is None else cell.decode("utf-8", "replace").strip() for cell in set(column)}
+    return [texts[cell] for cell in column]
+
+
+def _peak(cell: bytes | None) -> float | None:
+    try:
+        return None if cell is None else float(cell)
+    except ValueError:
+        return None
 
 
 def _count(counts: dict[object, int], key: object, times: int) -> None:

@@ -11,6 +11,7 @@ from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from recompile_watch.core.prefixes import Stamp
 
 _QUARTER_S = 900
+_KNOWN_TIMES = 20_000
 _NEAR_S = 60  # two clocks that differ from a quarter of an hour's multiple by more show different moments
 _FRACTION = re.compile(r"\.(\d+)")
 
@@ -37,35 +38,49 @@ class TimeResolver:
         self._near = first_date
         self._offset_s = None if options.zone_is_given else offset_s
         self._zones: dict[str, str] = {}
+        self._known: dict[Stamp, str] = {}
 
     def learn_offset(self, offset_s: int) -> None:
         """Takes a zone offset that the log itself proves, seconds east of UTC."""
         if not self._options.zone_is_given:
             self._offset_s = offset_s
             self._zones.clear()
+            self._known.clear()
 
     def resolve(self, stamp: Stamp | None, outer: Stamp | None = None) -> str | None:
         """The time as ISO 8601 with offset; None when the log carries none."""
         if stamp is None:
             return None
+        known = self._known.get(stamp)
+        if known is not None:
+            self._near = date.fromisoformat(known[:10])
+            return known
         try:
-            match stamp.form:
-                case "zoned":
-                    text = _iso(stamp.text)
-                    self._near = date.fromisoformat(text[:10])
-                    return text
-                case "epoch":
-                    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=int(stamp.text))
-                    self._near = moment.date()
-                    return moment.isoformat()
-                case "local":
-                    text = _iso(stamp.text)
-                    self._near = date.fromisoformat(text[:10])
-                    return text + self._zone(text)
-                case "glog":
-                    return self._glog(stamp.text, outer)
+            found = self._resolved(stamp, outer)
         except (ValueError, OverflowError):
             return None
+        if found is not None and stamp.form in ("zoned", "local"):
+            if len(self._known) >= _KNOWN_TIMES:
+                self._known.clear()
+            self._known[stamp] = found
+        return found
+
+    def _resolved(self, stamp: Stamp, outer: Stamp | None) -> str | None:
+        match stamp.form:
+            case "zoned":
+                text = _iso(stamp.text)
+                self._near = date.fromisoformat(text[:10])
+                return text
+            case "epoch":
+                moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=int(stamp.text))
+                self._near = moment.date()
+                return moment.isoformat()
+            case "local":
+                text = _iso(stamp.text)
+                self._near = date.fromisoformat(text[:10])
+                return text + self._zone(text)
+            case "glog":
+                return self._glog(stamp.text, outer)
         return None
 
     def _zone(self, text: str) -> str:

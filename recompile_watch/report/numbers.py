@@ -141,4 +141,4 @@ def _memory(report: Report) -> str:
 
 
 def _modes(report: Report) -> str:
-    return _items(finding.title for finding in report.findings if finding.kind == "compile_mode")
+    return _items(safe(finding.title, 60) for finding in report.findings if finding.kind == "compile_mode")

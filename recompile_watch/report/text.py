@@ -3,8 +3,8 @@
 Log text goes through ``safe`` and into ``Text`` objects, so neither control codes nor rich's markup in it have an effect.
 """
 
+import io
 import re
-from typing import TextIO
 
 from rich.console import Console
 from rich.padding import Padding
@@ -26,6 +26,8 @@ _MAX_SOURCES = 8
 _INDENT = 10
 _BAR_CELLS = 8
 _MAX_NAMED = 300
+_DOT = " · "
+_PLAIN_SIGNS = str.maketrans("·×–…█░", "|x-~#.")
 _STYLES = {
     "critical": "bold white on red",
     "warning": "bold black on yellow",
@@ -38,19 +40,23 @@ _MAX_OTHERS = 6
 # Kinds whose title holds what the line of the log says.
 _TITLE_SAYS_ALL = frozenset({"synthetic_quote", "bot_error", "cudagraph_skip", "graph_break", "inverted_prediction", "synthetic_account"})
 _LONG_PATH = re.compile(r"(?<![\w.…])/(?:[^/\s'\":,;]+/)+?(?=[^/\s'\":,;]+/[^/\s'\":,;]+(?![^\s'\":,;]))")
-_RECOMPILING = re.compile(r"Recompiling function .+? in .+?:\d+; (?=!?\d+/\d+)")
+# What stands above the evidence already: function, file and limit.
+_SAID = re.compile(
+    r"Recompiling function .+? in .+?:\d+; (?=!?\d+/\d+)|torch\._dynamo hit config\.\w+ \(\d+\); (?=last reason)|; function '[^']*' in .+:\d+$"
+)
 _PHASES = {"warmup": "while warming up", "steady": "in steady state"}
 
 
-def print_report(report: Report, out: TextIO, *, is_terminal: bool, width: int | None, has_color: bool) -> None:
-    """Writes the report. width: columns; None asks the terminal, or is 100 where there is none."""
+def report_text(report: Report, *, encoding: str, width: int, is_terminal: bool, has_color: bool) -> str:
+    """The report. encoding: of where it will be shown; without Unicode it gets plain signs. width: columns, at least 40."""
+    shown = io.StringIO()
     console = Console(
-        file=out, width=width or (None if is_terminal else PLAIN_WIDTH), force_terminal=is_terminal, no_color=not has_color,
-        color_system="auto" if has_color and is_terminal else None, markup=False, highlight=False, emoji=False, legacy_windows=False,
+        file=shown, width=max(width, MIN_WIDTH), force_terminal=is_terminal, no_color=not has_color, markup=False, highlight=False, emoji=False,
+        color_system="auto" if has_color and is_terminal else None, legacy_windows=False,
     )  # fmt: skip
-    if console.width < MIN_WIDTH:
-        console.width = MIN_WIDTH
     _Printer(console, report).print()
+    text = "\n".join(line.rstrip() for line in shown.getvalue().split("\n"))
+    return text if "utf" in encoding.lower() else text.translate(_PLAIN_SIGNS)
 
 
 class _Printer:
@@ -61,9 +67,6 @@ class _Printer:
         times = [time for source in report.sources for time in (source.first_time, source.last_time)]
         self._clock = Clock([*times, *(time for f in report.findings for time in (f.first_time, f.last_time))])
         self._names = _short_names([source.facts.path for source in report.sources])
-        self._is_unicode = "utf" in console.encoding.lower()
-        self._dot = " · " if self._is_unicode else " | "
-        self._times = "×" if self._is_unicode else "x"
 
     def print(self) -> None:
         """Head, findings, notes, numbers, sources."""
@@ -87,12 +90,12 @@ class _Printer:
         numbers = severities(tuple(block.head for block in blocks))
         words = {"critical": "critical", "warning": "warning", "info": "note"}
         counted = [_plural(count, words[severity]) for severity, count in numbers.items() if count]
-        line = Text.assemble(_badge(report.status), " ", Text(self._dot.join(counted) or "no findings", style="bold"))
+        line = Text.assemble(_badge(report.status), " ", Text(_DOT.join(counted) or "no findings", style="bold"))
         names = ", ".join(self._names.values())
         about = [safe(names, 60) if len(self._names) <= 2 else f"{len(self._names)} sources", self._clock.head()]
         if report.torch_version:
             about.append(f"torch {safe(report.torch_version, 30)}")
-        line.append(self._dot + self._dot.join(part for part in about if part), style="dim")
+        line.append(_DOT + _DOT.join(part for part in about if part), style="dim")
         self._console.print(line)
         for problem in report.problems:
             self._print_indented(safe(problem), "magenta")
@@ -109,7 +112,7 @@ class _Printer:
             self._print_line(self._bar(head))
         self._print_indented(safe(head.consequence))
         for other in self._told_apart(block)[:_MAX_OTHERS]:
-            self._print_line(Text.assemble((f"{other.count}{self._times} ", "dim"), _other_text(other), no_wrap=True, overflow="ellipsis"))
+            self._print_line(Text.assemble((f"{other.count}× ", "dim"), _other_text(other), no_wrap=True, overflow="ellipsis"))
         if head.kind not in _TITLE_SAYS_ALL:
             for place in _evidence(head):
                 self._print_evidence(place)
@@ -131,21 +134,19 @@ class _Printer:
         cost = f"{head.compile_seconds:.1f} s compiling" if head.compile_seconds else ""
         seen = self._seen(head.evidence[0]) if head.kind in _TITLE_SAYS_ALL and head.evidence else ""
         parts = (where, safe(head.model or "", 30), when, _PHASES.get(head.phase, ""), ranks, pids, cost, seen)
-        return self._dot.join(part for part in parts if part)
+        return _DOT.join(part for part in parts if part)
 
     def _bar(self, finding: Finding) -> Text:
         headroom = finding.headroom
         assert headroom is not None and headroom.limit is not None
         cells = round(_BAR_CELLS * min(headroom.entries, headroom.limit) / max(headroom.limit, 1))
-        full, empty = ("█", "░") if self._is_unicode else ("#", ".")
         style = "red" if headroom.entries >= headroom.limit else "yellow"
         rest = "none left" if headroom.entries >= headroom.limit else f"{headroom.limit - headroom.entries} left before the limit"
-        return Text.assemble((full * cells, style), (empty * (_BAR_CELLS - cells), "dim"), f" {headroom.entries} of {headroom.limit} entries, {rest}")
+        return Text.assemble(("█" * cells, style), ("░" * (_BAR_CELLS - cells), "dim"), f" {headroom.entries} of {headroom.limit} entries, {rest}")
 
     def _print_evidence(self, place: Evidence) -> None:
-        text = _RECOMPILING.sub("", safe(place.text))  # function and file stand above it
-        text = _LONG_PATH.sub("…/" if self._is_unicode else ".../", text)
-        self._print_line(Text.assemble((self._seen(place), "blue"), "  ", text, no_wrap=True, overflow="ellipsis"))
+        text = _SAID.sub("", safe(place.text))
+        self._print_line(Text.assemble((self._seen(place), "blue"), "  ", _LONG_PATH.sub("…/", text), no_wrap=True, overflow="ellipsis"))
 
     def _seen(self, place: Evidence) -> str:
         if len(self._names) == 1:
@@ -161,7 +162,7 @@ class _Printer:
         table.add_column(ratio=2, no_wrap=True, overflow="ellipsis")
         table.add_column(ratio=1, no_wrap=True, overflow="ellipsis", style="dim")
         for block in notes[:_MAX_NOTES]:
-            table.add_row(Text(f"{block.count}{self._times}", style="dim"), Text(safe(title_of(block))), Text(_where(block.head)))
+            table.add_row(Text(f"{block.count}×", style="dim"), Text(safe(title_of(block))), Text(_where(block.head)))
         self._console.print(table)
         if len(notes) > _MAX_NOTES:
             self._print_indented(f"… and {count_text(len(notes) - _MAX_NOTES, 'note')} more; --format json has all of them", "dim")
@@ -185,7 +186,7 @@ class _Printer:
         parts = [f"read {count_text(facts.lines, 'line')}", size_text(facts.bytes)]
         parts += [f"events {span}"] if span else []
         parts.append(safe(facts.path, 200))
-        self._console.print(Text(self._dot.join(parts), style="dim"))
+        self._console.print(Text(_DOT.join(parts), style="dim"))
         if facts.unread:
             reasons = ", ".join(f"{reason.replace('_', ' ')} ({count})" for reason, count in facts.unread.items())
             self._print_indented(f"not read: {reasons}", "yellow")
@@ -198,7 +199,7 @@ class _Printer:
 
 
 def _badge(severity: str) -> Text:
-    return Text(f"{severity.upper():<8}", style=_STYLES[severity])
+    return Text.assemble((f"{severity.upper():<8}", _STYLES[severity]))  # a base style would colour the gap behind it, too
 
 
 def _where(finding: Finding) -> str:
