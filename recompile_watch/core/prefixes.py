@@ -234,7 +234,10 @@ def peel(raw: bytes) -> list[Piece]:
 
 def are_plain(lines: bytes) -> bool:
     """True for indented lines that ``peel`` would give back as they stand: bare, nothing taken off."""
-    return not lines.translate(None, _HARMLESS) or _MAY_PEEL.search(lines) is None
+    doubtful = lines.translate(None, _HARMLESS)
+    if not doubtful or (not doubtful.strip(b"&") and lines.count(b"& ") == len(doubtful)):
+        return True
+    return _MAY_PEEL.search(lines) is None
 
 
 def _peel_segment(raw: bytes) -> list[Piece]:

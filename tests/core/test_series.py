@@ -6,7 +6,7 @@ import random
 
 from recompile_watch.config import load_rules
 from recompile_watch.core.analysis import Analysis, Facts, SourceFacts
-from recompile_watch.core.bulk import bulk_patterns
+from recompile_watch.core.bulk import Bulk
 from recompile_watch.core.engine import SourceEngine
 from recompile_watch.core.events import EXTRA_FIELDS, Event
 from recompile_watch.core.scan import LiteralMatcher
@@ -135,7 +135,7 @@ def test_rows_read_in_bulk_count_like_events() -> None:
         for n in range(3000)
     )
     reports = []
-    for bulk in (None, bulk_patterns(RULES)):
+    for bulk in (None, Bulk.of(RULES, LiteralMatcher)):
         analysis = Analysis(RULES)
         engine = SourceEngine("bot.log", RULES, LiteralMatcher(RULES.literals()), TimeOptions(), bulk)
         for item in engine.feed(text) + engine.end():
