@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 
-from recompile_watch.core.context import Context, Item
 from recompile_watch.core.bulk import Bulk
+from recompile_watch.core.context import Context, Item
 from recompile_watch.core.engine import SourceEngine, Tally
 from recompile_watch.core.errors import SourceError
 from recompile_watch.core.parts import Part, PartReading, agree, numbered, read_part
@@ -38,7 +38,7 @@ class SourceReading:
 
 @dataclass(frozen=True, slots=True)
 class SurveyOptions:
-    """How to read. jobs: processes. bulk: read metric lines as rows, for an analysis. times: the time options of a source. on_progress: takes bytes read since the last call."""
+    """How to read. jobs: processes. bulk: read metric lines as rows, for an analysis. times: the time options of a source. on_progress: takes the bytes read so far."""
 
     times: Callable[[SourceFile], TimeOptions]
     jobs: int = 1
@@ -47,17 +47,19 @@ class SurveyOptions:
 
 
 class Survey:
-    """One pass over all sources. ``events`` streams them; ``readings`` tells afterwards what was read."""
+    """One pass over all sources. ``items`` streams them; ``readings`` tells afterwards what was read."""
 
     def __init__(self, sources: Sequence[SourceFile], rules: Ruleset, matcher: Matcher, options: SurveyOptions) -> None:
-        self._sources, self._rules, self._matcher, self._options = tuple(sources), rules, matcher, options
-        self.readings = [SourceReading(source) for source in self._sources]
+        self._rules, self._matcher, self._options = rules, matcher, options
+        self._done_bytes = 0
+        self.readings = [SourceReading(source) for source in sources]
 
-    def events(self) -> Iterator[list[Item]]:
-        """The events of all sources, source by source, each in log order."""
+    def items(self) -> Iterator[tuple[SourceFile, list[Item]]]:
+        """The events (and metric rows) of all sources, source by source, each in log order."""
         for reading in self.readings:
             try:
-                yield from self._one(reading)
+                for items in self._one(reading):
+                    yield reading.source, items
             except SourceError as error:
                 reading.error = error
 
@@ -71,21 +73,20 @@ class Survey:
     def _in_one_go(self, reading: SourceReading) -> Iterator[list[Item]]:
         source, unread = reading.source, Unread()
         engine = SourceEngine(source.path, self._rules, self._matcher, self._options.times(source), self._options.bulk)
-        seen = 0
         try:
-            for block in read_blocks(source, unread=unread):
+            for block in read_blocks(source, unread=unread, on_progress=self._on_source_progress):
                 yield engine.feed(block)
-                seen = self._progress(seen, len(block))
-            yield engine.end()
-        finally:
-            reading.tally = engine.tally()
-            for reason, count in unread.counts.items():
-                reading.tally.unread[reason] = reading.tally.unread.get(reason, 0) + count
+        except SourceError as error:
+            reading.error = error  # what came before it still counts
+        yield engine.end()
+        self._done_bytes += source.size_bytes or 0
+        reading.tally = engine.tally()
+        for reason, count in unread.counts.items():
+            reading.tally.unread[reason] = reading.tally.unread.get(reason, 0) + count
 
-    def _progress(self, seen: int, read: int) -> int:
+    def _on_source_progress(self, taken_bytes: int) -> None:
         if self._options.on_progress is not None:
-            self._options.on_progress(read)
-        return seen + read
+            self._options.on_progress(self._done_bytes + taken_bytes)
 
     def _in_parts(self, reading: SourceReading, size: int) -> Iterator[list[Item]]:
         source = reading.source
@@ -103,11 +104,12 @@ class Survey:
                     part = Part(before.start, part.end, before.before)
                     part_reading = self._read(source.path, part)
             held = (part, part_reading)
-            self._progress(0, (part.end or size) - part.start)
+            self._on_source_progress(part.end or size)
         if held is not None:
             yield context.push(numbered(held[1], lines))
             lines = _count(tally, lines, held[1])
         yield context.flush()
+        self._done_bytes += size
         tally.lines = lines
         reading.tally = tally
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from recompile_watch.config import load_rules
+from recompile_watch.core.context import Item
 from recompile_watch.core.engine import SourceEngine
 from recompile_watch.core.events import Event as CoreEvent
 from recompile_watch.core.events import event_to_json
@@ -42,7 +43,13 @@ def matcher() -> Matcher:
 def engine_events(blocks: Iterable[bytes], name: str = "bot.log", *, with_matcher: bool = True) -> list[CoreEvent]:
     """The events of a source that comes in these blocks."""
     engine = SourceEngine(name, rules(), matcher() if with_matcher else None, TIMES)
-    return [event for block in blocks for event in engine.feed(block)] + engine.end()
+    items = [item for block in blocks for item in engine.feed(block)] + engine.end()
+    return only_events(items)
+
+
+def only_events(items: Iterable[Item]) -> list[CoreEvent]:
+    """The events; rows of metrics come only from a reading in bulk."""
+    return [item for item in items if isinstance(item, CoreEvent)]
 
 
 def as_json(events: Iterable[CoreEvent]) -> list[Event]:

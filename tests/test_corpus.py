@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,12 +43,17 @@ def test_events_equal_what_torch_did(run: Run, view: View, paths: list[Path]) ->
     assert compare(events, run.truth(), run.meta, view) == []
 
 
-SKIPPED = sorted(path for path in (DATA / "torch").glob("*/*.log") if b"skipping cudagraph" in path.read_bytes())
+QUOTES_TORCH = "s18_mixed_app"  # an application whose own lines quote the message
+SKIPPED = [
+    path
+    for path in sorted((DATA / "torch").glob("*/*.log"))
+    if b"skipping cudagraph" in path.read_bytes() and not path.name.startswith(QUOTES_TORCH)
+]
 SAME_PREFIX = "of two messages with the very same torch prefix the second is lost when another rule finds it"
 LOSES_ONE = ("2.5.1/s21_cudagraph_emulated", "2.9.1/s21_cudagraph_emulated", "2.13.0/s21_cudagraph_emulated", "2.13.0/s21_cudagraph_uncaught")
 
 
-def skip_cells() -> list[object]:
+def skip_cells() -> Sequence[object]:
     """The logs with skipped cudagraphs; those that lose one are marked."""
     labels = {path: f"{path.parent.name}/{path.stem}" for path in SKIPPED}
     return [

@@ -26,7 +26,7 @@ from recompile_watch.core.shape import HEAD_BYTES, shape_of
 from recompile_watch.core.times import TimeResolver
 from recompile_watch.sources.find import find_sources
 from recompile_watch.survey import PART_BYTES, Survey, SurveyOptions
-from tests.conftest import DATA, ROOT, SAMPLES, TIMES, as_json, engine_events, events_of_bytes, events_of_path, matcher, rules
+from tests.conftest import DATA, ROOT, SAMPLES, TIMES, as_json, engine_events, events_of_bytes, events_of_path, matcher, only_events, rules
 from tests.fuzz.laws import bad_json, difference
 from tests.fuzz.mutate import mutated, split
 from tests.truth import Event
@@ -130,7 +130,7 @@ def test_without_the_matcher(name: str) -> None:
 def joined_parts(data: bytes, borders: list[int]) -> list[CoreEvent]:
     """The events of a log read in parts with these line starts as borders, joined as `survey` joins them."""
     shape = shape_of(data[:HEAD_BYTES])
-    context = Context(TimeResolver(TIMES, shape.first_date, shape.offset_s))
+    context = Context(TimeResolver(TIMES, shape.first_date, shape.offset_s), "bot.log")
     edges = [0, *borders]
     events: list[CoreEvent] = []
     lines = 0
@@ -139,14 +139,14 @@ def joined_parts(data: bytes, borders: list[int]) -> list[CoreEvent]:
         part = Part(start, end, line_before(data, start))
         reading = read_one(data, part)
         if held is not None and agree(held[1], reading, part.end):
-            events += context.push(numbered(held[1], lines))
+            events += only_events(context.push(numbered(held[1], lines)))
             lines += held[1].lines
         elif held is not None:
             part = Part(held[0].start, end, held[0].before)
             reading = read_one(data, part)
         held = (part, reading)
     assert held is not None
-    return events + context.push(numbered(held[1], lines)) + context.flush()
+    return events + only_events(context.push(numbered(held[1], lines)) + context.flush())
 
 
 def read_one(data: bytes, part: Part) -> PartReading:
@@ -187,7 +187,7 @@ def surveyed(path: Path, jobs: int) -> list[CoreEvent]:
     found, errors = find_sources([str(path)])
     assert not errors
     survey = Survey(found, rules(), matcher(), SurveyOptions(lambda _: TIMES, jobs))
-    return [event for events in survey.events() for event in events]
+    return [event for _, items in survey.items() for event in only_events(items)]
 
 
 def test_jobs_on_a_large_file(tmp_path: Path) -> None:
@@ -384,7 +384,10 @@ LOOKALIKES = {
     "The spread for BTCUSD is 10 bps\nanalysis of returns: avg is 0.1\n",
     "python logging": "WARNING:root:this test checks that 'Graph break in user code at' is printed\nDEBUG:docs:`torch._dynamo.exc.Unsupported` explained\n",
 }
-LOREM = "lorem ipsum dolor sit amet consectetur recompile graph break cudagraph guard torch dynamo limit function reason spread table return".split()
+LOREM = (
+    "lorem", "ipsum", "dolor", "sit", "amet", "consectetur", "recompile", "graph", "break", "cudagraph",
+    "guard", "torch", "dynamo", "limit", "function", "reason", "spread", "table", "return",
+)  # fmt: skip
 
 
 STRING_LITERAL = pytest.mark.xfail(strict=True, reason="a string literal alone on a line of source code is taken for an entry of a notebook")

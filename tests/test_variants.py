@@ -6,6 +6,7 @@ Each cell mangles one log in one way (`tests.variants`), reads it in this proces
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -41,7 +42,7 @@ def original(label: str) -> list[Event]:
     return events_of_bytes(log(label), "bot.log")
 
 
-def cells() -> list[object]:
+def cells() -> Sequence[object]:
     """Every log with every variant that suits it."""
     found = []
     for label in (*SELECTED, BOT):

@@ -1,21 +1,20 @@
-"""Reads sources through the engine, one after another."""
+"""Reads sources through the engine, as the options of the command line say."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, tzinfo
 
 from recompile_watch.core.analysis import Analysis, SourceFacts
+from recompile_watch.core.bulk import Bulk, MetricRows
 from recompile_watch.core.context import Item
-from recompile_watch.core.engine import SourceEngine, Tally
-from recompile_watch.core.errors import SourceError
 from recompile_watch.core.events import Event
 from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.scan import LiteralMatcher
 from recompile_watch.core.times import TimeOptions
 from recompile_watch.core.window import TimeWindow
 from recompile_watch.sources.find import SourceFile
-from recompile_watch.sources.limits import Unread
-from recompile_watch.sources.read import read_blocks
+from recompile_watch.survey import SourceReading, Survey, SurveyOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,45 +38,43 @@ class Reader:
     def __init__(self, rules: Ruleset, options: ReadOptions, on_progress: Callable[[int], None] | None) -> None:
         self._rules, self._options, self._on_progress = rules, options, on_progress
         self._matcher = LiteralMatcher(rules.literals())
-        self._done_bytes = 0
         self.facts: list[SourceFacts] = []
         self.outside = 0
 
     def read_events(self, sources: Sequence[SourceFile]) -> Iterator[tuple[SourceFile, list[Event]]]:
         """The events of all sources, block by block; a source that cannot be read gets an error in its facts."""
-        for source in sources:
-            yield from self._read(source)
+        for source, items in self._read(sources, None):
+            yield source, [item for item in items if isinstance(item, Event)]
 
     def analyse(self, sources: Sequence[SourceFile]) -> Analysis:
-        """All events of all sources, taken in."""
+        """All events of all sources, taken in; metric lines in bulk, unless each one's time matters."""
         analysis = Analysis(self._rules)
-        for _, events in self.read_events(sources):
-            for event in events:
-                analysis.add(event)
+        has_window = self._options.since is not None or self._options.until is not None
+        bulk = None if has_window else Bulk.of(self._rules, LiteralMatcher)
+        for _, items in self._read(sources, bulk):
+            for item in items:
+                if isinstance(item, MetricRows):
+                    analysis.add_rows(item)
+                else:
+                    analysis.add(item)
         return analysis
 
-    def _read(self, source: SourceFile) -> Iterator[tuple[SourceFile, list[Event]]]:
-        engine = SourceEngine(source.path, self._rules, self._matcher, _time_options(source, self._options))
-        window = TimeWindow(self._options.since, self._options.until)
-        unread, error = Unread(), None
-        try:
-            for block in read_blocks(source, unread=unread, on_progress=self._on_source_progress):
-                yield source, window.inside(_events(engine.feed(block)))
-        except SourceError as failed:
-            error = str(failed)
-        yield source, window.inside(_events(engine.end()))
-        self.outside += window.outside
-        self._done_bytes += source.size_bytes or 0
-        self.facts.append(_facts(source, engine.tally(), unread, error))
-
-    def _on_source_progress(self, taken_bytes: int) -> None:
-        if self._on_progress is not None:
-            self._on_progress(self._done_bytes + taken_bytes)
+    def _read(self, sources: Sequence[SourceFile], bulk: Bulk | None) -> Iterator[tuple[SourceFile, Sequence[Item]]]:
+        options = SurveyOptions(lambda source: _time_options(source, self._options), _jobs(self._options.jobs), bulk, self._on_progress)
+        survey = Survey(sources, self._rules, self._matcher, options)
+        windows: dict[str, TimeWindow] = {}
+        for source, items in survey.items():
+            if bulk is not None:
+                yield source, items
+                continue
+            window = windows.setdefault(source.path, TimeWindow(self._options.since, self._options.until))
+            yield source, window.inside([item for item in items if isinstance(item, Event)])
+        self.outside = sum(window.outside for window in windows.values())
+        self.facts = [_facts(reading) for reading in survey.readings]
 
 
-def _events(items: Iterable[Item]) -> list[Event]:
-    """Without bulk patterns the engine gives nothing but events."""
-    return [item for item in items if isinstance(item, Event)]
+def _jobs(wanted: int) -> int:
+    return wanted or os.cpu_count() or 1
 
 
 def _time_options(source: SourceFile, options: ReadOptions) -> TimeOptions:
@@ -95,8 +92,6 @@ def _modified_on(source: SourceFile, zone: tzinfo) -> date | None:
         return None
 
 
-def _facts(source: SourceFile, tally: Tally, unread: Unread, error: str | None) -> SourceFacts:
-    reasons = dict(tally.unread)
-    for reason, count in unread.counts.items():
-        reasons[reason] = reasons.get(reason, 0) + count
-    return SourceFacts(source.path, tally.bytes, tally.lines, reasons, tally.torch_version, error)
+def _facts(reading: SourceReading) -> SourceFacts:
+    tally, error = reading.tally, None if reading.error is None else str(reading.error)
+    return SourceFacts(reading.source.path, tally.bytes, tally.lines, dict(tally.unread), tally.torch_version, error)

@@ -89,11 +89,20 @@ class Report:
 
 @dataclass(slots=True)
 class _Source:
-    """The first and last time of a source's events, in log order."""
+    """The times of a source's first and last dated event, by their place in the log."""
 
     path: str
     first: str | None = None
     last: str | None = None
+    first_offset: int = 0
+    last_offset: int = -1
+
+    def see(self, first: str | None, first_offset: int, last: str | None, last_offset: int) -> None:
+        """Takes in a stretch of the log."""
+        if first is not None and (self.first is None or first_offset < self.first_offset):
+            self.first, self.first_offset = first, first_offset
+        if last is not None and last_offset >= self.last_offset:
+            self.last, self.last_offset = last, last_offset
 
 
 class Analysis:
@@ -132,9 +141,7 @@ class Analysis:
         if span.path != source:
             span = self._source = self._sources.setdefault(source, _Source(source))
         if time is not None:
-            span.last = time
-            if span.first is None:
-                span.first = time
+            span.see(time, event[3], time, event[3])
         take = self._takers.get(kind)
         if take is not None:
             take(event)
@@ -149,7 +156,7 @@ class Analysis:
         """Takes metric lines that were read in bulk, as ``add`` takes as many events."""
         self._counts[rows.kind] = self._counts.get(rows.kind, 0) + len(rows.rows.values)
         span = self._sources.setdefault(rows.source, _Source(rows.source))
-        span.first, span.last = span.first or rows.first_time, rows.last_time or span.last
+        span.see(rows.first_time, rows.rows.offsets[0], rows.last_time, rows.rows.offsets[-1])
         self._series.add_rows(rows.rows)
 
     def merge(self, later: "Analysis") -> None:
@@ -158,7 +165,7 @@ class Analysis:
             self._counts[kind] = self._counts.get(kind, 0) + count
         for path, span in later._sources.items():
             mine = self._sources.setdefault(path, _Source(path))
-            mine.first, mine.last = mine.first or span.first, span.last or mine.last
+            mine.see(span.first, span.first_offset, span.last, span.last_offset)
         self._series.merge(later._series)
         resolved = self._phases.merge(later._phases)
         for key, group in later._groups.items():

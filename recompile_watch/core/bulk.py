@@ -57,6 +57,14 @@ class Rows(NamedTuple):
         """The rows from one index to another."""
         return self._replace(offsets=self.offsets[begin:end], stamps=self.stamps[begin:end], values=self.values[begin:end])
 
+    def without(self, indexes: Iterable[int]) -> "Rows":
+        """The rows but for some."""
+        left_out = set(indexes)
+        wanted = [index for index in range(len(self.values)) if index not in left_out]
+        return self._replace(
+            offsets=[self.offsets[i] for i in wanted], stamps=[self.stamps[i] for i in wanted], values=[self.values[i] for i in wanted]
+        )
+
     def split(self, offsets: list[int]) -> list["Rows"]:
         """The rows cut in front of each of the offsets (ascending)."""
         bounds = [0, *(bisect_left(self.offsets, offset) for offset in offsets), len(self.offsets)]

@@ -7,6 +7,7 @@ the latency that the bot prints nowhere, and the compile mode that shows only in
 from collections import deque
 from collections.abc import Iterable
 from datetime import datetime
+from typing import NamedTuple
 
 from recompile_watch.core.bulk import MetricRows, Rows
 from recompile_watch.core.compile_id import without_attempt
@@ -18,10 +19,20 @@ from recompile_watch.core.times import TimeResolver
 HOLD_BYTES = 1 << 20  # the warning of a refused recompile follows at once; other ranks may print between
 PAIR_BYTES = 1 << 16
 DERIVE_MIN_S = 10.0  # the bot's clock has seconds: over ten of them a rate is right to 10 %
+DERIVE_MIN_CALLS = 2
+DERIVE_MIN_CALLS_BETWEEN = 20
 
 Key = tuple[int | None, int | None]
 Seen = Sighting | Rows
 Item = Event | MetricRows
+
+
+class _Window(NamedTuple):
+    """Where a call counter stood when the measured window began."""
+
+    calls: int
+    since: datetime
+    symbol: object
 
 
 class _Held:
@@ -42,14 +53,16 @@ class Context:
         self._waiting: dict[Key, _Held] = {}
         self._last_limit_error: _Held | None = None
         self._loading: dict[str, Event] = {}
-        self._counts: dict[tuple[object, ...], tuple[int, datetime]] = {}
+        self._counts: dict[tuple[object, ...], _Window] = {}
 
     def push(self, seen: Iterable[Seen]) -> list[Item]:
         """Takes sightings in log order, and metric rows of the same stretch of log; what is now certain."""
         ready: list[Item] = []
         for item in _in_order(seen):
             if isinstance(item, Rows):
-                ready.append(self._rows(item))
+                rows = _real_quotes(item) if item.bulk.rule.event == "quote" else item
+                if rows.values:
+                    ready.append(self._rows(rows))
                 continue
             before, after = item.event[:4], item.event[5:]
             event = Event._make((*before, self._times.resolve(item.stamp, item.outer_stamp), *after))
@@ -79,17 +92,19 @@ class Context:
 
     def _count_rows(self, rows: Rows) -> None:
         """Latency from call counters: only the first row of each second with its settings is looked at closely."""
-        number, batch, counts = (rows.column(name) or [] for name in ("num_samples", "samples_per_batch", "count"))
-        seen: dict[tuple[object, object], Stamp] = {}
+        number, batch, counts, symbols = (rows.column(name) or [] for name in ("num_samples", "samples_per_batch", "count", "symbol"))
+        seen: dict[tuple[object, object], tuple[Stamp, object]] = {}
         for index, (key, stamp) in enumerate(zip(zip(number, batch, strict=True), rows.stamps, strict=True)):
-            if seen.get(key) is stamp:
+            before = seen.get(key)
+            if before is not None and before[0] is stamp and before[1] == symbols[index]:
                 continue
-            seen[key] = stamp
+            seen[key] = (stamp, symbols[index])
             text = counts[index] or b""
             time = self._times.resolve(stamp)
             if time is not None and text.isdigit():
                 settings = tuple(None if part is None else int(part) for part in key)
-                calls = self._calls((None, *settings), int(text), time)
+                symbol = symbols[index]
+                calls = self._calls((None, *settings), int(text), time, None if symbol is None else decode(symbol))
                 if calls is not None:
                     self._queue.append(_Held(_derived_latency(self._row_event(rows, index), *calls), "context.latency", False))
 
@@ -134,12 +149,11 @@ class Context:
                 before.event = before.event._replace(extra={**before.event.extra, "refused": True})
             elif before.rule.endswith(".item") and event.kind == "graph_break" and _same_place(before.event, event):
                 before.drop = True
-            elif rule == "torch.recompile_error" and _same_place(before.event, event):
-                return []
         if rule == "torch.recompile_error":
             twin = next((h for h in reversed(self._queue) if h.event.kind == "recompile" and _same_place(h.event, event)), None)
             if twin is not None and twin.event.reasons[:1] == event.reasons[:1]:
                 twin.waits = False
+                twin.event = twin.event._replace(extra={**twin.event.extra, "raised": True})
                 return []
         if event.kind == "recompile" or rule.endswith(".item"):
             held.waits = True
@@ -180,21 +194,25 @@ class Context:
         count = event.extra.get("count")
         if not isinstance(count, int) or event.time is None:
             return None
-        calls = self._calls((event.pid, event.extra.get("num_samples"), event.extra.get("samples_per_batch")), count, event.time)
+        settings = (event.pid, event.extra.get("num_samples"), event.extra.get("samples_per_batch"))
+        calls = self._calls(settings, count, event.time, event.extra.get("symbol"))
         return None if calls is None else _derived_latency(event, *calls)
 
-    def _calls(self, key: tuple[object, ...], count: int, time: str) -> tuple[float, int] | None:
-        """Seconds and calls since the window of this counter began, once it is long enough; then a new one begins."""
+    def _calls(self, key: tuple[object, ...], count: int, time: str, symbol: object) -> tuple[float, int] | None:
+        """Seconds and calls since the window of this counter began, once it is long enough; then a new one begins.
+
+        Between two symbols the bot does other work, which only many calls outweigh.
+        """
         now = datetime.fromisoformat(time)
         first = self._counts.get(key)
-        if first is None or count < first[0]:
-            self._counts[key] = (count, now)
+        if first is None or count < first.calls:
+            self._counts[key] = _Window(count, now, symbol)
             return None
-        elapsed_s = (now - first[1]).total_seconds()
-        if count == first[0] or elapsed_s < DERIVE_MIN_S:
-            return None
-        self._counts[key] = (count, now)
-        return elapsed_s, count - first[0]
+        elapsed_s, calls = (now - first.since).total_seconds(), count - first.calls
+        is_enough = elapsed_s >= DERIVE_MIN_S and calls >= (DERIVE_MIN_CALLS if symbol == first.symbol else DERIVE_MIN_CALLS_BETWEEN)
+        if is_enough or symbol != first.symbol:
+            self._counts[key] = _Window(count, now, symbol)
+        return (elapsed_s, calls) if is_enough else None
 
 
 def _derived_latency(event: Event, elapsed_s: float, calls: int) -> Event:
@@ -204,6 +222,18 @@ def _derived_latency(event: Event, elapsed_s: float, calls: int) -> Event:
         "milliseconds": round(elapsed_s * 1000 / calls, 3), "derived": True, "calls": calls,
     }  # fmt: skip
     return event._replace(kind="inference", reasons=(), extra=extra)
+
+
+def _real_quotes(rows: Rows) -> Rows:
+    """Without the quotes that have a zero side: they are none."""
+    sides = zip(rows.column("bid") or [], rows.column("ask") or [], strict=True)
+    wrong = [index for index, pair in enumerate(sides) if not all(map(_is_price, pair))]
+    return rows.without(wrong) if wrong else rows
+
+
+def _is_price(text: bytes | None) -> bool:
+    value = None if text is None else typed(decode(text), "float")
+    return isinstance(value, float) and value > 0
 
 
 def _in_order(seen: Iterable[Seen]) -> list[Seen]:

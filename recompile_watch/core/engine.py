@@ -16,6 +16,7 @@ from recompile_watch.core.shape import HEAD_BYTES, Shape, Unwrapper, shape_of
 from recompile_watch.core.times import TimeOptions, TimeResolver
 from recompile_watch.core.trace import TraceReader, is_trace
 
+
 @dataclass(slots=True)
 class Tally:
     """What was read of one source. unread: what could not be read, by reason."""

@@ -154,15 +154,10 @@ class LineReader:
         """Keeps the metric rows of a region, but for the lines that the ordinary way has looked at."""
         seen = set(self._looked_at)
         for item in rows:
-            wanted = [i for i, offset in enumerate(item.offsets) if offset not in seen] if seen.intersection(item.offsets) else None
-            if wanted is None:
-                self._rows.append(item)
-            elif wanted:
-                self._rows.append(
-                    item._replace(
-                        offsets=[item.offsets[i] for i in wanted], stamps=[item.stamps[i] for i in wanted], values=[item.values[i] for i in wanted]
-                    )
-                )
+            looked_at = [index for index, offset in enumerate(item.offsets) if offset in seen] if seen.intersection(item.offsets) else []
+            left = item.without(looked_at) if looked_at else item
+            if left.values:
+                self._rows.append(left)
 
     def rows(self) -> list[Rows]:
         """The lines of bulk rules taken since the last call."""

@@ -52,11 +52,12 @@ class Record:
 
     @property
     def takes_bare(self) -> bool:
-        """True when lines without torch's prefix may go on with it: no glog prefix stood in front of its head.
+        """True when lines without torch's prefix may go on with it: no whole glog prefix stood in front of its head.
 
-        torch 2.0 and the torchdynamo of 2022 print their bracket prefix on the first line only.
+        torch 2.0 and the torchdynamo of 2022 print their bracket prefix on the first line only, and people cut
+        the prefix when they copy.
         """
-        return not self.head.torch or self.head.torch[:1] in b"[t"
+        return self.head.torch[:1] in b"[t" or b"]" not in self.head.torch
 
     def message(self) -> bytes:
         """The joined message."""

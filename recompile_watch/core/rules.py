@@ -193,6 +193,9 @@ def _value_mistakes(entry: dict[str, object]) -> list[str]:
         found.append("key 'indented': leave out 'continues', the record goes on with indented lines only")
     types = entry.get("types", {})
     assert isinstance(types, dict)
+    values = entry.get("values", {})
+    assert isinstance(values, dict)
+    found += [f"key 'values.{name}': write a text, a number or a truth value" for name, value in values.items() if isinstance(value, list | dict)]
     found += [f"key 'types.{name}': unknown type '{kind}'" for name, kind in types.items() if kind not in _TYPES]
     return found
 

@@ -1,0 +1,38 @@
+# make demo: a first look. make test: everything CI checks. Needs only Python 3.11 or newer with venv, and pip.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+DEMO := sample_logs/bot-2025-10-30.log
+FUZZ_SECONDS ?= 600
+FUZZ_SEED ?= 1
+CORPUS ?= tests/data/torch
+
+.PHONY: demo test bench fuzz corpus clean
+
+demo: $(STAMP)
+	@$(BIN)/recompile-watch analyze --tz UTC $(DEMO) || test $$? -le 2
+
+test: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -n auto
+	$(BIN)/recompile-watch rules check
+
+bench: $(STAMP)
+	$(BIN)/python benchmarks/run.py
+
+fuzz: $(STAMP)
+	$(BIN)/python -m tests.fuzz.run --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED) --report docs/fuzzing.md
+
+corpus: $(STAMP)
+	$(BIN)/python -m tests.truth $(CORPUS) --events tests.conftest:events_of_bytes
+
+clean:
+	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis $(VENV)
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(STAMP): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
