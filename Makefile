@@ -6,7 +6,6 @@ STAMP := $(VENV)/.installed
 DEMO := sample_logs/bot-2025-10-30.log
 FUZZ_SECONDS ?= 600
 FUZZ_SEED ?= 1
-CORPUS ?= tests/data/torch
 
 .PHONY: demo test bench fuzz corpus clean
 
@@ -26,7 +25,9 @@ fuzz: $(STAMP)
 	$(BIN)/python -m tests.fuzz.run --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED) --report docs/fuzzing.md
 
 corpus: $(STAMP)
+	@test -d "$(CORPUS)" || { echo "usage: make corpus CORPUS=folder (it holds one folder per torch version)"; exit 64; }
 	$(BIN)/python -m tests.truth $(CORPUS) --events tests.conftest:events_of_bytes
+	$(BIN)/python -m tests.test_corpus $(CORPUS) --report docs/corpus.md
 
 clean:
 	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis $(VENV)

@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from recompile_watch.config import load_rules
-from recompile_watch.core.context import Item
 from recompile_watch.core.engine import SourceEngine
 from recompile_watch.core.events import Event as CoreEvent
 from recompile_watch.core.events import event_to_json
@@ -47,7 +46,7 @@ def engine_events(blocks: Iterable[bytes], name: str = "bot.log", *, with_matche
     return only_events(items)
 
 
-def only_events(items: Iterable[Item]) -> list[CoreEvent]:
+def only_events(items: Iterable[object]) -> list[CoreEvent]:
     """The events; rows of metrics come only from a reading in bulk."""
     return [item for item in items if isinstance(item, CoreEvent)]
 

@@ -2,20 +2,25 @@
 
 Three kinds of truth: torch's own hooks (`tests/data/torch`, compared by `tests.truth`), counters of real models
 (`tests/data/models`), and the bot's lines read by a person (`tests/data/bot`, expected values written here by hand).
+
+    python -m tests.test_corpus CORPUS --report docs/corpus.md    # the same comparison over a whole corpus, as a page
 """
 
 from __future__ import annotations
 
+import argparse
 import json
+import sys
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.conftest import DATA, SAMPLES, events_of_path
-from tests.truth import Event, Run, View, compare, corpus_runs
+from tests.truth import Event, Run, View, compare, corpus_runs, version_of
 
 RUNS = list(corpus_runs(DATA / "torch"))
 VIEWS = [(run, view, paths) for run in RUNS for view, paths in run.views()]
@@ -325,3 +330,73 @@ def test_bot_errors() -> None:
         (12, None, None),
         (15, None, None),
     ]
+
+
+# --- the page -------------------------------------------------------------------------------
+
+INTRODUCTION = """# How equal the events are to torch's own truth
+
+The corpus holds raw logs of {versions}: {runs} runs of small programs that make torch recompile, break graphs, hit limits and skip
+cudagraphs, under many settings of `TORCH_LOGS` and `TORCH_TRACE`. Beside each log stands what hooks inside dynamo recorded while it ran.
+A view is one place that shows a run: its log, its trace folder, the file of `TORCH_LOGS_OUT`. A run is equal when, in each of its views,
+
+* every recompile is there, in order, with function, file, line, the number of its reasons, entry and text of the first two
+  (the truth keeps two), and whether a limit refused it;
+* every limit hit is there, with its name; every limit error and every refusal by a stance is there;
+* every graph break is there, with file and reason, and none is invented
+  (torch 2.5 keeps no list of them: there their number and reasons are compared).
+
+`make corpus CORPUS=folder` repeats this; a part of the corpus is in `tests/data/torch` and is compared on every change.
+
+| torch | runs | equal | views | differ in |
+|---|---|---|---|---|
+"""
+
+
+@dataclass(slots=True)
+class Row:
+    """One torch version in the table. differ: the first difference of each view that differs."""
+
+    version: str
+    runs: int = 0
+    equal: int = 0
+    views: int = 0
+    differ: list[str] = field(default_factory=list)
+
+
+def page(root: Path) -> str:
+    """The result of the comparison over a whole corpus, as Markdown."""
+    rows: dict[tuple[int, int], Row] = {}
+    runs = list(corpus_runs(root))
+    for run in runs:
+        differ = []
+        views = 0
+        for view, paths in run.views():
+            views += 1
+            problems = compare([event for path in paths for event in events_of_path(path)], run.truth(), run.meta, view)
+            differ += [f"`{run.name}` ({view}): {problem}" for problem in problems[:1]]
+        row = rows.setdefault(version_of(run.meta), Row(run.version))
+        row.runs += 1
+        row.equal += not differ
+        row.views += views
+        row.differ += differ
+    ordered = [rows[version] for version in sorted(rows)]
+    lines = [f"| {row.version} | {row.runs} | {row.equal} | {row.views} | {'<br>'.join(row.differ) or 'none'} |\n" for row in ordered]
+    versions = ", ".join(row.version for row in ordered)
+    return INTRODUCTION.format(versions=f"torch {versions}", runs=len(runs)) + "".join(lines)
+
+
+def main() -> int:
+    """Writes the page."""
+    parser = argparse.ArgumentParser(prog="python -m tests.test_corpus", description=page.__doc__)
+    parser.add_argument("corpus", type=Path)
+    parser.add_argument("--report", type=Path, required=True, metavar="FILE")
+    options = parser.parse_args()
+    text = page(options.corpus)
+    options.report.parent.mkdir(parents=True, exist_ok=True)
+    options.report.write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

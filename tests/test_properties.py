@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import gzip
 import random
+from collections.abc import Iterable
 from datetime import timedelta
 from pathlib import Path
 
@@ -16,14 +17,19 @@ import zstandard
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from recompile_watch.core.context import Context
+from recompile_watch.core.analysis import Analysis, Facts, SourceFacts
+from recompile_watch.core.bulk import Bulk
+from recompile_watch.core.context import Context, Item
+from recompile_watch.core.engine import SourceEngine
 from recompile_watch.core.errors import SourceError
 from recompile_watch.core.events import Event as CoreEvent
 from recompile_watch.core.lines import MAX_LINE_BYTES
 from recompile_watch.core.parts import Part, PartReading, agree, numbered, read_part
 from recompile_watch.core.records import BEFORE_BYTES
+from recompile_watch.core.scan import LiteralMatcher
 from recompile_watch.core.shape import HEAD_BYTES, shape_of
 from recompile_watch.core.times import TimeResolver
+from recompile_watch.report.json import report_to_json
 from recompile_watch.sources.find import find_sources
 from recompile_watch.survey import PART_BYTES, Survey, SurveyOptions
 from tests.conftest import DATA, ROOT, SAMPLES, TIMES, as_json, engine_events, events_of_bytes, events_of_path, matcher, only_events, rules
@@ -199,6 +205,46 @@ def test_jobs_on_a_large_file(tmp_path: Path) -> None:
     one = surveyed(path, 1)
     assert len(one) > 3000
     same(one, surveyed(path, 3))
+
+
+def reported(items: Iterable[Item]) -> dict[str, object]:
+    """What `analyze --format json` says of these events and rows."""
+    analysis = Analysis(rules())
+    for item in items:
+        if isinstance(item, CoreEvent):
+            analysis.add(item)
+        else:
+            analysis.add_rows(item)
+    return report_to_json(analysis.report(Facts((SourceFacts("bot.log"),))), generated_at="", tool_version="")
+
+
+BULK_LOGS = [name for name in sorted(LOGS) if name.endswith(("bot-2025-10-30.log", "table.log", "failures.log"))]
+
+
+@pytest.mark.parametrize("name", BULK_LOGS)
+@pytest.mark.parametrize("seed", range(5))
+def test_metrics_in_bulk(name: str, seed: int) -> None:
+    """Metric lines read as rows give the report that they give as events, one by one."""
+    data = PADDING + log(name) * 3
+    bulk = Bulk.of(rules(), LiteralMatcher)
+    engine = SourceEngine("bot.log", rules(), matcher(), TIMES, bulk)
+    items = [item for block in split(random.Random(seed), data) for item in engine.feed(block)] + engine.end()
+    assert reported(items) == reported(engine_events([data]))
+
+
+@given(names, shares)
+def test_analyses_merge(name: str, share: float) -> None:
+    """Two analyses of neighbouring parts of a log's events merge into the analysis of all of them."""
+    events = whole(name)
+    place = int(len(events) * share)
+    first, second, both = Analysis(rules()), Analysis(rules()), Analysis(rules())
+    for number, event in enumerate(events):
+        (first if number < place else second).add(event)
+        both.add(event)
+    first.merge(second)
+    facts = Facts((SourceFacts("bot.log"),))
+    merged, expected = (report_to_json(one.report(facts), generated_at="", tool_version="") for one in (first, both))
+    assert merged == expected
 
 
 # --- P5: hostile bytes ----------------------------------------------------------------------
@@ -378,11 +424,13 @@ LOOKALIKES = {
     "Compiling serde v1.0.1\nwarning: function `main` is never used\nwebpack: Compiled with 3 warnings; recompiling...\n",
     "server": '10.0.0.7 - - [20/Nov/2025:10:28:52 +0000] "GET /Recompiling%20function HTTP/1.1" 404 153\n'
     '10.0.0.7 - - [20/Nov/2025:10:28:53 +0000] "GET /search?q=skipping+cudagraphs+due+to HTTP/1.1" 200 9000\n',
-    "glog of others": "I1120 10:28:52.255000 3989 server.cc:100] Recompiling regex cache\nW1120 10:28:52.300000 3989 pool.cc:7] cache_size_limit (8) reached\n"
+    "glog of others": "I1120 10:28:52.255000 3989 server.cc:100] Recompiling regex cache\n"
+    "W1120 10:28:52.300000 3989 pool.cc:7] cache_size_limit (8) reached\n"
     "I1120 10:28:52.255000 3989 main.cc:10] hit config reload\n",
     "trading": "Backtest summary for the week\n  Strategy          Return\nReturn of the strategy: 0.1 (see Backtest summary for details)\n"
     "The spread for BTCUSD is 10 bps\nanalysis of returns: avg is 0.1\n",
-    "python logging": "WARNING:root:this test checks that 'Graph break in user code at' is printed\nDEBUG:docs:`torch._dynamo.exc.Unsupported` explained\n",
+    "python logging": "WARNING:root:this test checks that 'Graph break in user code at' is printed\n"
+    "DEBUG:docs:`torch._dynamo.exc.Unsupported` explained\n",
 }
 LOREM = (
     "lorem", "ipsum", "dolor", "sit", "amet", "consectetur", "recompile", "graph", "break", "cudagraph",

@@ -35,7 +35,7 @@ def _json(report: Report) -> str:
     from recompile_watch.report.json import json_text, report_to_json
 
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    return json_text(report_to_json(report, generated_at=now, tool_version=__version__), indent=2) + "\n"
+    return json_text(report_to_json(report, generated_at=now, tool_version=__version__)) + "\n"
 
 
 def _text(report: Report, output: str | None) -> str:

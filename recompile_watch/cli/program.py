@@ -1,5 +1,6 @@
 """From the arguments of the process to its exit status; no mistake of the user's ends in a traceback."""
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -42,6 +43,8 @@ def _run(arguments: list[str]) -> int:
     parser = command.parser()
     options = parser.read(arguments[len(command.name) :])
     run = import_module(command.module).run
+    gc.freeze()  # nothing loaded so far is ever garbage; events are freed without the collector's help
+    gc.set_threshold(100_000)
     code = run(options, command.name)
     assert isinstance(code, int)
     return code

@@ -19,7 +19,7 @@ def run(arguments: argparse.Namespace, name: tuple[str, ...]) -> int:
     if name == ("rules", "show"):
         write_result(_shown(_named(rules, arguments.id)), None)
     elif arguments.json:
-        write_result(json_text([_as_json(rule) for rule in rules], indent=2) + "\n", None)
+        write_result(json_text([_as_json(rule) for rule in rules]) + "\n", None)
     else:
         write_result(_table(rules), None)
     return exit_status.OK

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from recompile_watch.core.bulk import MetricRows
+from recompile_watch.core.bulk import MetricRows, MetricTable
 from recompile_watch.core.compile_id import parse_compile_id
 from recompile_watch.core.events import TORCH_KINDS, Event
 from recompile_watch.core.findings import DEFAULT_LIMIT, LIMIT_KIND, NO_FINDING, Finding, Headroom, Wording, group_key, in_order
@@ -158,6 +158,12 @@ class Analysis:
         span = self._sources.setdefault(rows.source, _Source(rows.source))
         span.see(rows.first_time, rows.rows.offsets[0], rows.last_time, rows.rows.offsets[-1])
         self._series.add_rows(rows.rows)
+
+    def add_table(self, table: MetricTable) -> None:
+        """Takes the rows of a table, as ``add`` takes as many events."""
+        self._counts[table.kind] = self._counts.get(table.kind, 0) + len(table.rows)
+        self._sources.setdefault(table.source, _Source(table.source)).see(table.time, table.rows[0][1], table.time, table.rows[-1][1])
+        self._series.add_table(table)
 
     def merge(self, later: "Analysis") -> None:
         """Takes in what another analysis saw, as if its events had been added after those of this one."""

@@ -81,6 +81,18 @@ class MetricRows(NamedTuple):
     last_time: str | None
 
 
+class MetricTable(NamedTuple):
+    """The rows of one table with its time: what an analysis takes instead of as many events.
+
+    rows: line number, offset and the further fields of each row's event.
+    """
+
+    kind: str
+    source: str
+    time: str | None
+    rows: list[tuple[int, int, dict[str, object]]]
+
+
 @dataclass(frozen=True, slots=True)
 class Bulk:
     """Everything for reading metric lines in bulk: the patterns by literal, and a matcher for all other literals."""

@@ -9,11 +9,11 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import NamedTuple
 
-from recompile_watch.core.bulk import MetricRows, Rows
+from recompile_watch.core.bulk import MetricRows, MetricTable, Rows
 from recompile_watch.core.compile_id import without_attempt
-from recompile_watch.core.detect import Sighting, decode, typed
 from recompile_watch.core.events import EXTRA_FIELDS, Event
 from recompile_watch.core.prefixes import Stamp
+from recompile_watch.core.sightings import Sighting, TableRows, decode, typed
 from recompile_watch.core.times import TimeResolver
 
 HOLD_BYTES = 1 << 20  # the warning of a refused recompile follows at once; other ranks may print between
@@ -23,8 +23,8 @@ DERIVE_MIN_CALLS = 2
 DERIVE_MIN_CALLS_BETWEEN = 20
 
 Key = tuple[int | None, int | None]
-Seen = Sighting | Rows
-Item = Event | MetricRows
+Seen = Sighting | TableRows | Rows
+Item = Event | MetricTable | MetricRows
 
 
 class _Window(NamedTuple):
@@ -63,6 +63,9 @@ class Context:
                 rows = _real_quotes(item) if item.bulk.rule.event == "quote" else item
                 if rows.values:
                     ready.append(self._rows(rows))
+                continue
+            if isinstance(item, TableRows):
+                ready.append(MetricTable(item.rule.event, item.source, self._times.resolve(item.stamp), item.rows))
                 continue
             before, after = item.event[:4], item.event[5:]
             event = Event._make((*before, self._times.resolve(item.stamp, item.outer_stamp), *after))
@@ -239,13 +242,23 @@ def _is_price(text: bytes | None) -> bool:
 def _in_order(seen: Iterable[Seen]) -> list[Seen]:
     """Rows cut where a model is loaded or its mode is said, so that each part stands on its side of that."""
     items = list(seen)
-    rows = [item for item in items if isinstance(item, Rows)]
-    if not rows:
+    if not any(isinstance(item, Rows) for item in items):
         return items
     marks = [item.event.offset for item in items if isinstance(item, Sighting) and item.event.kind in ("model_load", "compile_mode")]
-    parts = [part for item in rows for part in item.split(marks)] if marks else rows
-    sightings = [item for item in items if isinstance(item, Sighting)]
-    return sorted([*sightings, *parts], key=lambda item: item.offset if isinstance(item, Rows) else item.event.offset)
+    parts: list[Seen] = []
+    for item in items:
+        parts += item.split(marks) if marks and isinstance(item, Rows) else [item]
+    return sorted(parts, key=_offset_of)
+
+
+def _offset_of(item: Seen) -> int:
+    match item:
+        case Rows():
+            return item.offsets[0]
+        case TableRows():
+            return item.rows[0][1]
+        case _:
+            return item.event.offset
 
 
 def _same_place(one: Event, other: Event) -> bool:

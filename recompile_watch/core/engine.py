@@ -82,7 +82,7 @@ class _LogReader:
     def __init__(self, source: str, rules: Ruleset, matcher: Matcher | None, shape: Shape, bulk: Bulk | None) -> None:
         unwrapper = Unwrapper(shape) if shape.wrap_width else None
         self._lines = LineReader(rules, matcher, unwrapper=unwrapper, bulk=bulk)
-        self._detector = Detector(rules, source)
+        self._detector = Detector(rules, source, in_bulk=bulk is not None)
         self._order = RecordOrder()
 
     @property
@@ -101,5 +101,5 @@ class _LogReader:
 
     def _seen(self, closed: list[Record], still_open: list[Record]) -> list[Seen]:
         records = self._order.ordered(closed, still_open)
-        sightings = [sighting for record in records for sighting in self._detector.sightings(record)]
-        return [*sightings, *self._lines.rows()]
+        seen: list[Seen] = [sighting for record in records for sighting in self._detector.sightings(record)]
+        return [*seen, *self._lines.rows()]

@@ -15,6 +15,7 @@ from recompile_watch.core.lines import LineReader
 from recompile_watch.core.records import HEAD_LINES, Record, RecordOrder
 from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.scan import Matcher
+from recompile_watch.core.sightings import TableRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +59,9 @@ def read_part(part: Part, blocks: Iterable[bytes], behind: Iterable[bytes], sour
     else:
         closed += _drain(reader, behind, part.end)
     records = RecordOrder().ordered(closed, [])
-    detector = Detector(rules, source)
-    sightings = [_shifted(sighting, -shift) for record in records for sighting in detector.sightings(record)]
-    return PartReading([*sightings, *rows], [record.offset for record in records], reader.taken, lines, reader.unread, whole)
+    detector = Detector(rules, source, in_bulk=bulk is not None)
+    seen = [_shifted(sighting, -shift) for record in records for sighting in detector.sightings(record)]
+    return PartReading([*seen, *rows], [record.offset for record in records], reader.taken, lines, reader.unread, whole)
 
 
 def agree(part: PartReading, after: PartReading, after_end: int | None) -> bool:
@@ -89,4 +90,6 @@ def _shifted(item: Seen, lines: int) -> Seen:
         return item
     if isinstance(item, Rows):
         return item._replace(line=item.line + lines)
+    if isinstance(item, TableRows):
+        return item._replace(rows=[(line + lines, offset, fields) for line, offset, fields in item.rows])
     return item._replace(event=item.event._replace(line=item.event.line + lines))

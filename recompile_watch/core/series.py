@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import repeat
 
-from recompile_watch.core.bulk import Rows
+from recompile_watch.core.bulk import MetricTable, Rows
 from recompile_watch.core.events import Event
 
 MAX_ROWS = 10_000
@@ -143,6 +143,19 @@ class Series:
         self.__init__()  # type: ignore[misc]
         self.__dict__.update(state)
 
+    def add_table(self, table: MetricTable) -> None:
+        """Takes the rows of a table that were read as one."""
+        match table.kind:
+            case "strategy_return":
+                for line, _, fields in table.rows:
+                    self._keep_row((table.time, table.source, line, fields))
+            case "strategy_daily_return":
+                for _, _, fields in table.rows:
+                    _latest(self._daily, (fields["symbol"], fields["strategy"]), fields["return"])
+            case "validation_loss":
+                for _, _, fields in table.rows:
+                    _latest(self._losses, (fields["symbol"], fields["target"]), fields["value"])
+
     def add_rows(self, rows: Rows) -> None:
         """Takes metric lines that were read in bulk: GPU memory and quotes."""
         fixed = rows.bulk.rule.values
@@ -209,16 +222,12 @@ class Series:
             self._latest[key] = row
 
     def _daily_return(self, event: Event) -> None:
-        extra, daily = event.extra, self._daily
-        key = (extra["symbol"], extra["strategy"])
-        if key in daily or len(daily) < MAX_KEYS:
-            daily[key] = extra["return"]  # type: ignore[index]
+        extra = event.extra
+        _latest(self._daily, (extra["symbol"], extra["strategy"]), extra["return"])
 
     def _loss(self, event: Event) -> None:
-        extra, losses = event.extra, self._losses
-        key = (extra["symbol"], extra["target"])
-        if key in losses or len(losses) < MAX_KEYS:
-            losses[key] = extra["value"]  # type: ignore[index]
+        extra = event.extra
+        _latest(self._losses, (extra["symbol"], extra["target"]), extra["value"])
 
     def _inference(self, event: Event) -> None:
         extra = event.extra
@@ -278,6 +287,11 @@ def _peak(cell: bytes | None) -> float | None:
         return None if cell is None else float(cell)
     except ValueError:
         return None
+
+
+def _latest(values: dict[tuple[str, str], object], key: tuple[object, object], value: object) -> None:
+    if key in values or len(values) < MAX_KEYS:
+        values[key] = value  # type: ignore[index]
 
 
 def _count(counts: dict[object, int], key: object, times: int) -> None:

@@ -15,9 +15,9 @@ _MAX_PATH = 4096
 _UNSAFE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 
 
-def json_text(value: object, *, indent: int | None = None) -> str:
+def json_text(value: object) -> str:
     """``value`` as JSON in readable Unicode; control and bidirectional characters are escaped, also lone surrogates."""
-    return escaped(json.dumps(value, ensure_ascii=False, indent=indent))
+    return escaped(json.dumps(value, ensure_ascii=False))
 
 
 def escaped(text: str) -> str:

@@ -7,13 +7,18 @@ from collections.abc import Callable
 
 # Pieces that parsers stumble over: prefixes without a message, messages without a prefix, borders of every grammar.
 TOKENS = (
-    b"\n", b"\r", b"\r\n", b"\0", b"\x1b[", b"\x1b]0;", b"\xff\xfe", b"\xef\xbb\xbf", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\t", b" " * 300,
+    b"\n", b"\r", b"\r\n", b"\0", b"\x1b[", b"\x1b]0;", b"\xff\xfe", b"\xef\xbb\xbf", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\t",
+    b" " * 300,
     b"V1120 10:28:52.255000 3989 torch/_dynamo/guards.py:2813] [0/1] [__recompiles] ", b"[rank0]:", b"[default1]:[rank1]:", b"[0/", b"[!0/0/1_2]",
     b"Recompiling function f in /srv/bot/x.py:1\n", b"    triggered by the following guard failure(s):\n", b"    - 0/0: ", b"   last reason: ",
-    b"torch._dynamo hit config.recompile_limit (8)\n", b"skipping cudagraphs due to ", b" (2 instances)", b"Found from", b"Graph break in user code at ",
-    b'{"log":"', b'","stream":"stderr","time":"2025-11-20T10:28:52.255000123Z"}', b"2025-11-20T10:28:52.255000123Z stderr P ", b" stdout F ",
-    b'{"message": "', b"\\n", b"\\u001b", b"\\ud800", b"&lt;", b"**", b"> ", b'  File "/srv/bot/x.py", line 1, in f\n', b"Traceback (most recent call last):\n",
-    b"2025-10-30 09:07:15 UTC | 2025-10-30 05:07:15 EDT | 2025-10-30 22:07:15 NZDT | ", b"Backtest summary for X (1 simulations)\n  Strategy Return\n  --- ---\n",
+    b"torch._dynamo hit config.recompile_limit (8)\n", b"skipping cudagraphs due to ", b" (2 instances)", b"Found from",
+    b"Graph break in user code at ",
+    b'{"log":"', b'","stream":"stderr","time":"2025-11-20T10:28:52.255000123Z"}', b"2025-11-20T10:28:52.255000123Z stderr P ",
+    b" stdout F ",
+    b'{"message": "', b"\\n", b"\\u001b", b"\\ud800", b"&lt;", b"**", b"> ",
+    b'  File "/srv/bot/x.py", line 1, in f\n', b"Traceback (most recent call last):\n",
+    b"2025-10-30 09:07:15 UTC | 2025-10-30 05:07:15 EDT | 2025-10-30 22:07:15 NZDT | ",
+    b"Backtest summary for X (1 simulations)\n  Strategy Return\n  --- ---\n",
     b"9" * 400, b"1e999", b"nan", b"-", b"%s", b"(" * 200, b"'", b'"', b"2025-02-30 25:61:61,999 ", b"W1399 99:99:99.999999 1 a.py:1] ",
 )  # fmt: skip
 

@@ -1,0 +1,233 @@
+"""Readers: the forms of torch's records that need code, from a record's fields to its events."""
+
+import re
+from collections.abc import Callable, Iterator
+from itertools import chain
+
+from recompile_watch.core.causes import parse_reason
+from recompile_watch.core.events import Reason
+from recompile_watch.core.records import Record
+from recompile_watch.core.sightings import Fields, Sighting, decode, sighting, text_or_none
+
+_CACHED_LINES = 50_000
+_REASON_LINE = re.compile(rb"\s*- (?:(?=!?\d{1,9}/\d{1,9}(?:/\d+)?(?:_\d+)?:(?: |$))|(?!User stack trace:| {2,}\S))")
+_ENTRY_START = re.compile(rb"\s- (?=!?\d{1,9}/\d{1,9}(?:/\d+)?:(?: |$))")
+_FRAME = re.compile(rb"File \"(?P<file>[^\"\n]+)\", (?:line (?P<line>\d+), )?in (?P<function>[^\n]+?)(?=\s{2,}|\n|$| [a-z_]+ ?[=(.])")
+_INDENTED = re.compile(rb"\n(?=\S)")
+
+
+class Reasons:
+    """Parsed reasons, remembered: a storm repeats each line up to the limit."""
+
+    def __init__(self) -> None:
+        self._known: dict[bool, dict[bytes, tuple[Reason, ...]]] = {}
+
+    def on(self, lines: list[bytes], function: str | None) -> Iterator[Reason]:
+        """The reasons on the lines of a recompile block."""
+        known = self._known.setdefault(function == "forward", {})
+        found = list(map(known.get, lines))
+        if None in found:
+            if len(known) >= _CACHED_LINES:
+                known.clear()
+            for index, reasons in enumerate(found):
+                if reasons is None:
+                    found[index] = known[lines[index]] = tuple(_parse_reason_line(lines[index], function))
+        return chain.from_iterable(reasons or () for reasons in found)
+
+
+def _parse_reason_line(line: bytes, function: str | None) -> Iterator[Reason]:
+    for part in _ENTRY_START.split(line) if line.count(b" - ") > 1 else (line,):
+        start = _REASON_LINE.match(part)
+        if start is not None and part[start.end() :].strip():
+            yield parse_reason(decode(part[start.end() :]), function)
+        elif part[:1].isdigit() or part[:1] == b"!":
+            yield parse_reason(decode(part), function)
+
+
+def frames(message: bytes) -> list[tuple[str, int | None, str]]:
+    """The stack frames in a message, outermost first: (file, line, function)."""
+    return [(decode(m["file"]), int(m["line"]) if m["line"] else None, decode(m["function"]).strip()) for m in _FRAME.finditer(message)]
+
+
+def read_plain(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
+    return [sighting(source, record, fields)]
+
+
+def _read_recompile(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
+    """A recompile block of any version: one reason per cache entry, newest first."""
+    function = text_or_none(fields.get("function"))
+    reasons: list[Reason] = []
+    if record.match is not None:
+        for line in _reasons_on_head(record.texts[0][record.match.end() :]):
+            reasons += reasons_of.on([line], function)
+    reasons += reasons_of.on(record.texts[1:] if record.match is not None else record.texts, function)
+    if any(reason.entry is not None for reason in reasons):  # then the others are lines of a user stack
+        reasons = [reason for reason in reasons if reason.entry is not None]
+    index = _index(record)
+    cut = (record.cut and record.unterminated) or ((record.cut or record.torn) and index is not None and len(reasons) < index)
+    partial = cut or (record.rule.event == "recompile" and (not reasons or record.match is None or function is None))
+    fields = {"function": None, "file": None, "line_no": None, **fields}
+    return [sighting(source, record, fields, reasons=tuple(reasons), partial=partial)]
+
+
+def _reasons_on_head(rest: bytes) -> list[bytes]:
+    """Reasons that stand behind the head on the same line: newlines lost, or the tuple repr of torch 2.1."""
+    old = re.search(rb"triggered by the following guard failures?: (?P<list>.+)", rest, re.DOTALL)
+    if old is None:
+        parts = _ENTRY_START.split(rest)
+        return parts[1:] if len(parts) > 1 else [b"- " + p for p in re.split(rb"\s{2,}- (?!  )", rest)[1:]]
+    text = old["list"].rstrip(b"\"')")
+    items = re.findall(rb"(?:\"((?:[^\"\\]|\\.)+)\"|'((?:[^'\\]|\\.)+)')(?=, |\])", text) if text.startswith(b"[") else []
+    return [b"- " + (a or b).replace(b"\\'", b"'") for a, b in items] or [b"- " + text.replace(b"\\'", b"'").lstrip(b"[")]
+
+
+def _index(record: Record) -> int | None:
+    """How many entries the frame has, by the compile id that is being tried: ``[6/8]`` has eight."""
+    cid = record.head.compile_id
+    tail = cid.rpartition(b"/")[2].partition(b"_")[0] if cid and b"/" in cid else b""
+    return int(tail) if tail.isdigit() else None
+
+
+def _read_limit_hit(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
+    if not (record.head.headed or record.cut) and fields.get("function") is None:
+        return []  # somebody quotes the first line
+    raw = fields.pop("reason", None)
+    function = text_or_none(fields.get("function"))
+    reasons: tuple[Reason, ...] = ()
+    if isinstance(raw, str):
+        text = re.split(r"\s+(?:User stack trace:|[Tt]o log all recompilation|[Tt]o diagnose recompilation)", raw, maxsplit=1)[0].strip()
+        items = re.findall(r"\"([^\"]+)\"|'((?:[^'\\]|\\.)+)'", text) if text.startswith("[") else []
+        reasons = tuple(parse_reason(a or b, function) for a, b in items) or (parse_reason(text, function),)
+    partial = any(fields.get(name) is None for name in record.rule.needs) or (not record.ended and (record.cut or not reasons))
+    return [sighting(source, record, fields, reasons=reasons, partial=partial)]
+
+
+def _read_graph_break(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
+    message = record.message()
+    # Dynamo's own frames come behind "Traceback" in torch before 2.6; the user's are those in front of it.
+    user = frames(message.partition(b"Traceback (most recent call last):")[0] or message)
+    same = [frame for frame in user if fields.get("file") in (None, frame[0]) and fields.get("line_no") in (None, frame[1])]
+    if same:
+        fields["file"], fields["line_no"], fields["function"] = same[-1]
+    function = text_or_none(fields.get("function"))
+    if function is not None:
+        fields["function"] = function
+    reason = fields.get("reason")
+    if isinstance(reason, str):
+        fields["reason"] = _first_reason_line(reason)
+    partial = fields.get("file") is None or (record.cut and record.unterminated)
+    return [sighting(source, record, fields, partial=partial)]
+
+
+def _first_reason_line(reason: str) -> str:
+    """torch's short name of the break: the line below the 2.13 introduction, else the first line."""
+    lines = [line.strip() for line in reason.split("\n") if line.strip()]
+    if len(lines) > 1 and lines[0].startswith("Encountered graph break when attempting to trace"):
+        return lines[1]
+    if len(lines) > 1 and lines[0].endswith("Graph break encountered:"):
+        return lines[1]
+    return lines[0] if lines else ""
+
+
+def _read_cudagraph_skip(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
+    message = re.sub(r"\s+\n", "\n", decode(record.message()))
+    found = re.search(r"(?:skipping|disabling) cudagraphs due to (?P<reason>.*)", message, re.DOTALL)
+    reason = found["reason"] if found else ""
+    while (again := re.match(r"(?:skipping|disabling) cudagraphs due to ", reason)) is not None:
+        reason = reason[again.end() :]
+    head, tail, _ = reason.partition("Found from")
+    head = head.strip().split("\n")[0]
+    if tail:
+        head = head.removesuffix(".").rstrip()
+    instances = re.search(r"\s*\((\d{1,9}) instances?\)", head)
+    if instances:
+        head = head[: instances.start()] + head[instances.end() :]
+    fields["instances"] = int(instances[1]) if instances else None
+    fields["reason"] = head.strip()
+    stack = frames(record.message())
+    if stack:
+        fields["file"], fields["line_no"], fields["function"] = stack[-1]
+    partial = not head.strip() or (record.cut and record.unterminated) or (bool(tail) and not stack)
+    return [sighting(source, record, fields, partial=partial)]
+
+
+def _read_overwritten(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
+    """The frames inside ``Stack trace: {…}. To prevent overwriting``; the last one made the output."""
+    message = record.message()
+    begin = record.match.start() if record.match is not None else 0
+    body = message[begin:].partition(b"To prevent overwriting")
+    stack = frames(re.sub(rb"\.\s*$", b"", body[0]))
+    if stack:
+        fields["file"], fields["line_no"], fields["function"] = stack[-1]
+    return [sighting(source, record, fields, partial=not body[1] and b"This can happen" not in message)]
+
+
+def _read_exception(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
+    name = fields.get("exception")
+    if isinstance(name, str):
+        fields["exception"] = name.rpartition(".")[2]
+    if fields.get("function") is None:
+        code = _FROM_USER_CODE.search(record.message())
+        stack = frames(code[0]) if code else []
+        if stack:
+            fields["file"], fields["line_no"], fields["function"] = stack[-1]
+    return [sighting(source, record, fields)]
+
+
+_FROM_USER_CODE = re.compile(rb"from user code:\n(?:\s+[^\n]*\n?)+")
+
+
+def _read_limit_error(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
+    fields.setdefault("limit", None)
+    return _read_exception(source, reasons_of, record, fields)
+
+
+def _read_quote(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
+    bid, ask = fields.get("bid"), fields.get("ask")
+    if not (isinstance(bid, float) and isinstance(ask, float) and bid > 0 and ask > 0):
+        return []
+    spread = round((ask / bid - 1) * 10_000, 4)
+    return [sighting(source, record, {**fields, "spread_bps": spread})]
+
+
+def _read_profiler(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
+    """CompileProfiler's report: its recompilation table as ``[{function, file, line_no, recompiles, reasons}]``."""
+    message = decode(record.message())
+    recompiles: list[dict[str, object]] = []
+    for line in message.split("\n"):
+        row = re.match(r"\s*'(?P<function>[^']+)' \((?P<file>.+?):(?P<line>\d+)\)\s+(?P<count>\d+)\s*(?P<reason>.*)", line)
+        if row:
+            reasons = [row["reason"].strip()] if row["reason"].strip() else []
+            recompiles.append(
+                {"function": row["function"], "file": row["file"], "line_no": int(row["line"]), "recompiles": int(row["count"]), "reasons": reasons}
+            )
+        elif recompiles and re.match(r"\s{20,}\S", line):
+            known = recompiles[-1]["reasons"]
+            assert isinstance(known, list)
+            known.append(line.strip())
+    return [sighting(source, record, {**fields, "recompiles": recompiles})]
+
+
+def _read_compile_times(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
+    """``TorchDynamo compilation metrics``: the seconds of the outermost phase, summed over its compiles."""
+    for text in record.texts:
+        row = re.match(rb"\s*_compile(?:\.compile_inner|\.<locals>\.compile_inner)?[, ]\s*(?P<seconds>[\d., ]+)$", text)
+        if row:
+            seconds = sum(float(value) for value in re.findall(rb"\d+\.\d+", row["seconds"]))
+            return [sighting(source, record, {**fields, "seconds": round(seconds, 6)})]
+    return []
+
+
+READERS: dict[str, Callable[[str, Reasons, Record, Fields], list[Sighting]]] = {
+    "recompile": _read_recompile,
+    "limit_hit": _read_limit_hit,
+    "limit_error": _read_limit_error,
+    "graph_break": _read_graph_break,
+    "cudagraph_skip": _read_cudagraph_skip,
+    "overwritten": _read_overwritten,
+    "exception": _read_exception,
+    "quote": _read_quote,
+    "profiler_table": _read_profiler,
+    "compile_times": _read_compile_times,
+}
+

@@ -1,0 +1,105 @@
+"""Sightings: events that still lack what only their neighbourhood can tell, and how one is made of a record's fields."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from recompile_watch.core.events import EXTRA_FIELDS, Event, Reason
+from recompile_watch.core.prefixes import Stamp
+from recompile_watch.core.records import Record
+from recompile_watch.core.rules import Rule, captures
+
+Fields = dict[str, object]
+_NOT_EXTRA = frozenset({"function", "file", "line_no", "compile_id", "reason", "entry"})
+
+
+class Sighting(NamedTuple):
+    """An event that still lacks its time, with the times as printed."""
+
+    event: Event
+    stamp: Stamp | None
+    outer_stamp: Stamp | None
+    rule: str
+    headed: bool
+
+
+class TableRows(NamedTuple):
+    """The rows of one table, for an analysis: as many events in one.
+
+    stamp: the table's time. rows: line number, offset and the event's further fields of each.
+    """
+
+    rule: Rule
+    source: str
+    stamp: Stamp | None
+    rows: list[tuple[int, int, Fields]]
+
+
+def sighting(
+    source: str, record: Record, fields: Mapping[str, object], *, reasons: tuple[Reason, ...] = (), partial: bool | None = None,
+    place: tuple[int, int] | None = None,
+) -> Sighting:  # fmt: skip
+    """One event of the record: known fields go where they belong, all others become the kind's extra fields."""
+    rule, head = record.rule, record.head
+    compile_id = fields.get("compile_id") or (head.compile_id.decode() if head.compile_id else None)
+    if not reasons and fields.get("reason") is not None:
+        reasons = (Reason(text_or_none(fields.get("entry")), str(fields["reason"]).strip(), "other"),)
+    if partial is None:
+        partial = (record.cut and record.unterminated) or any(fields.get(name) is None for name in rule.needs)
+    line, offset = place or (record.line, record.offset)
+    line_no = fields.get("line_no")
+    event = Event(
+        rule.event, source, line, offset, None, head.rank, head.pid, text_or_none(compile_id), text_or_none(fields.get("function")),
+        text_or_none(fields.get("file")), line_no if isinstance(line_no, int) else None, reasons, partial, extra_fields(rule, fields),
+    )  # fmt: skip
+    return Sighting(event, record.stamp, head.outer_stamp, rule.id, head.headed)
+
+
+def extra_fields(rule: Rule, fields: Mapping[str, object]) -> Fields:
+    """The further fields of an event of this rule; those that the log does not show are None."""
+    extra = {**EXTRA_FIELDS.get(rule.event, {}), **rule.values}
+    for name, value in fields.items():
+        if name not in _NOT_EXTRA:
+            extra[name] = value
+    return extra
+
+
+def captured_fields(record: Record) -> Fields:
+    """What the rule's patterns found in the record, typed."""
+    rule = record.rule
+    fields: Fields = {}
+    groups = captures(record.match) if record.match is not None else {}
+    if rule.finds:
+        message = record.message()
+        for pattern in rule.finds:
+            match = pattern.search(message)
+            if match is not None:
+                groups.update((name, value) for name, value in captures(match).items() if value is not None)
+    for name, value in groups.items():
+        fields[name] = None if value is None else typed(decode(value), "int" if name == "line_no" else rule.types.get(name, "str"))
+    return fields
+
+
+def typed(text: str, kind: str) -> object:
+    """A captured text as its type; None when it is no such value (``-`` in a table, an overlong number)."""
+    text = text.strip()
+    try:
+        match kind:
+            case "int":
+                return int(text) if len(text) < 19 else None
+            case "float" | "optional_float":
+                return float(text.replace(",", ""))
+            case "bool":
+                return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}.get(text.lower())
+    except ValueError:
+        return None
+    return text
+
+
+def decode(text: bytes) -> str:
+    """Log bytes as text; what is not UTF-8 becomes the replacement character."""
+    return text.decode("utf-8", "replace")
+
+
+def text_or_none(value: object) -> str | None:
+    """The value if it is a text."""
+    return value if isinstance(value, str) else None
