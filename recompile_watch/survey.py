@@ -4,10 +4,9 @@ With several jobs, one large plain file is cut into parts and many files are sha
 as one job would give, in the same order.
 """
 
-import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from multiprocessing.connection import Connection
+from typing import TYPE_CHECKING
 
 from recompile_watch.core.bulk import Bulk
 from recompile_watch.core.context import Context, Item
@@ -22,6 +21,9 @@ from recompile_watch.core.times import TimeOptions, TimeResolver
 from recompile_watch.core.trace import is_trace
 from recompile_watch.sources.find import SourceFile
 from recompile_watch.sources.read import Unread, plain_size, read_blocks, read_range
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 PART_BYTES = 16 << 20
 _DRAIN_BLOCK = 1 << 16
@@ -119,6 +121,8 @@ class Survey:
 
     def _readings(self, path: str, parts: list[Part]) -> Iterator[tuple[Part, PartReading]]:
         """The parts with their readings, in order; each job takes every n-th part."""
+        import multiprocessing  # only where it is used: it costs as much start-up time as the whole command line
+
         context = multiprocessing.get_context("fork" if "fork" in multiprocessing.get_all_start_methods() else None)
         jobs = min(self._options.jobs, len(parts))
         pipes = []

@@ -9,6 +9,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 from recompile_watch.core.prefixes import DIALECT_HEADERS, Stamp
@@ -68,7 +69,7 @@ class Rows(NamedTuple):
     def split(self, offsets: list[int]) -> list["Rows"]:
         """The rows cut in front of each of the offsets (ascending)."""
         bounds = [0, *(bisect_left(self.offsets, offset) for offset in offsets), len(self.offsets)]
-        return [self.cut(a, b) for a, b in zip(bounds, bounds[1:], strict=False) if a < b]
+        return [self.cut(a, b) for a, b in pairwise(bounds) if a < b]
 
 
 class MetricRows(NamedTuple):
@@ -95,13 +96,16 @@ class MetricTable(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Bulk:
-    """Everything for reading metric lines in bulk: the patterns by literal, and a matcher for all other literals."""
+    """Everything for reading metric lines in bulk: the patterns by literal, and a matcher for all other literals.
+
+    The matcher's marks are the literals of the patterns.
+    """
 
     patterns: tuple[tuple[bytes, BulkPattern], ...]
     matcher: Matcher
 
     @classmethod
-    def of(cls, rules: Ruleset, matcher: Callable[[Iterable[bytes]], Matcher]) -> "Bulk":
+    def of(cls, rules: Ruleset, matcher: Callable[[list[bytes], list[bytes]], Matcher]) -> "Bulk":
         """The bulk reading of a ruleset; only a rule with one literal that no other rule names takes part."""
         literals = rules.literals()
         patterns = []
@@ -109,8 +113,8 @@ class Bulk:
             rule = rules.rules[owners[0]]
             if len(owners) == 1 and rule.bulk and rule.literals == (literal,):
                 patterns.append((literal, _bulk_pattern(rule)))
-        others = [literal for literal in literals if literal not in {literal for literal, _ in patterns}]
-        return cls(tuple(patterns), matcher(others))
+        marks = [literal for literal, _ in patterns]
+        return cls(tuple(patterns), matcher([literal for literal in literals if literal not in marks], marks))
 
 
 class BulkReader:
@@ -120,13 +124,14 @@ class BulkReader:
         self._bulk = bulk
         self._headers: dict[bytes, Stamp | None] = {}
 
-    def rows(self, region: bytes, offset: int, line: int) -> list[Rows] | None:
+    def rows(self, region: bytes, marks: set[int], offset: int, line: int) -> list[Rows] | None:
         """All lines of bulk rules in a region of whole lines, which begins at ``offset`` and ``line``.
 
-        None when a literal of one stands in any other line: then the ordinary way must look at them all.
+        marks: the numbers of the patterns whose literal it holds. None when a literal of one stands in any other line: then the ordinary way must look at them all.
         """
         found = []
-        for literal, pattern in self._bulk.patterns:
+        for mark in sorted(marks):
+            literal, pattern = self._bulk.patterns[mark]
             rows = self._matched(pattern, region, offset, line)
             if rows is None or len(rows.values) != region.count(literal):
                 return None
@@ -135,22 +140,22 @@ class BulkReader:
         return found
 
     def _matched(self, bulk: BulkPattern, region: bytes, offset: int, line: int) -> Rows | None:
-        rows = Rows(bulk, line, [], [], [])
-        add_offset, add_stamp, add_values = rows.offsets.append, rows.stamps.append, rows.values.append
-        headers, rfind = self._headers, region.rfind
-        for match in bulk.pattern.finditer(region):
-            at = match.start()
-            start = rfind(b"\n", 0, at) + 1
-            header = region[start:at]
-            stamp = headers.get(header)
-            if stamp is None:
-                stamp = self._learned(header)
+        matches = list(bulk.pattern.finditer(region))
+        if not matches:
+            return Rows(bulk, line, [], [], [])
+        rfind, headers = region.rfind, self._headers
+        ends = [match.start() for match in matches]
+        starts = [rfind(b"\n", 0, end) + 1 for end in ends]
+        found = [region[start:end] for start, end in zip(starts, ends, strict=True)]
+        stamps = list(map(headers.get, found))
+        if None in stamps:
+            for index, stamp in enumerate(stamps):
                 if stamp is None:
-                    return None
-            add_offset(start + offset)
-            add_stamp(stamp)
-            add_values(match.groups())
-        return rows
+                    stamps[index] = headers.get(found[index]) or self._learned(found[index])
+        known = [stamp for stamp in stamps if stamp is not None]
+        if len(known) < len(stamps):
+            return None
+        return Rows(bulk, line, [start + offset for start in starts], known, [match.groups() for match in matches])
 
     def _learned(self, header: bytes) -> Stamp | None:
         match = _HEADER.fullmatch(header)

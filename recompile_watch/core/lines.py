@@ -120,9 +120,8 @@ class LineReader:
     def _region(self, region: bytes) -> list[Record]:
         closed: list[Record] = []
         position, size = 0, len(region)
-        rows = self._bulk_reader.rows(region, self._offset, self._number) if self._bulk_reader is not None else None
         self._looked_at = []
-        ends = self._ends(region, skip_bulk=rows is not None)
+        ends, rows = self._ends(region)
         hit = 0
         while position < size:
             target = position
@@ -139,16 +138,19 @@ class LineReader:
             self._step(region, target, newline + 1)
             position = self._run(region, newline + 1, closed)
         self._step(region, position, size)
-        self._keep(rows or [])
+        self._keep(rows)
         last = region.rfind(b"\n", 0, size - 1) + 1
         self._before = region[last : size - 1] if size - 1 - last <= BEFORE_BYTES else b""
         return closed
 
-    def _ends(self, region: bytes, *, skip_bulk: bool) -> list[int] | None:
-        """The places behind literals; those of bulk rules are left out when their lines were taken already."""
-        if skip_bulk and self._bulk is not None:
-            return self._bulk.matcher.ends(region)
-        return self._matcher.ends(region) if self._matcher is not None else None
+    def _ends(self, region: bytes) -> tuple[list[int] | None, list[Rows]]:
+        """The places behind literals, None for every line; and the metric rows, whose literals are then left out."""
+        if self._bulk_reader is not None and self._bulk is not None:
+            ends, marks = self._bulk.matcher.ends_and_marks(region)
+            rows = self._bulk_reader.rows(region, marks, self._offset, self._number)
+            if rows is not None:
+                return ends, rows
+        return (self._matcher.ends(region) if self._matcher is not None else None), []
 
     def _keep(self, rows: list[Rows]) -> None:
         """Keeps the metric rows of a region, but for the lines that the ordinary way has looked at."""

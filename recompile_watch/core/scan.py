@@ -22,21 +22,29 @@ class Matcher(Protocol):
         ...
 
     def ends(self, block: bytes) -> list[int]:
-        """The offsets, ascending, just behind each literal (or mark of a cut line) found in ``block``."""
+        """The offsets, ascending, just behind each literal (or sign of a cut line) found in ``block``."""
+        ...
+
+    def ends_and_marks(self, block: bytes) -> tuple[list[int], set[int]]:
+        """Like ``ends``; and the numbers of the marks that ``block`` holds somewhere."""
         ...
 
 
 class LiteralMatcher:
-    """Hyperscan over all literals at once, case-sensitive, byte for byte."""
+    """Hyperscan over all literals at once, case-sensitive, byte for byte.
 
-    def __init__(self, literals: Iterable[bytes]) -> None:
-        literals = tuple(literals)
-        self._count = len(literals)
-        expressions = [_escaped(literal) for literal in literals] + list(_CUT_LINES)
+    marks: further literals of which only the presence in a block is wanted.
+    """
+
+    def __init__(self, literals: Iterable[bytes], marks: Iterable[bytes] = ()) -> None:
+        wanted = [_escaped(literal) for literal in literals]
+        once = [_escaped(mark) for mark in marks]
+        self._count = len(wanted)
+        self._first_mark = len(wanted) + len(_CUT_LINES)
+        expressions = [*wanted, *_CUT_LINES, *once]
+        flags = [0] * self._first_mark + [hyperscan.HS_FLAG_SINGLEMATCH] * len(once)
         self._database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
-        self._database.compile(
-            expressions=expressions, ids=list(range(len(expressions))), elements=len(expressions), flags=[0] * len(expressions)
-        )
+        self._database.compile(expressions=expressions, ids=list(range(len(expressions))), elements=len(expressions), flags=flags)
 
     def which(self, text: bytes) -> set[int]:
         """The numbers of the literals that ``text`` holds."""
@@ -50,15 +58,23 @@ class LiteralMatcher:
         return found
 
     def ends(self, block: bytes) -> list[int]:
-        """The offsets, ascending, just behind each literal (or mark of a cut line) found in ``block``."""
-        found: list[int] = []
-        append = found.append
+        """The offsets, ascending, just behind each literal (or sign of a cut line) found in ``block``."""
+        return self.ends_and_marks(block)[0]
 
-        def on_match(_number: int, _start: int, end: int, _flags: int, _context: object) -> None:
-            append(end)
+    def ends_and_marks(self, block: bytes) -> tuple[list[int], set[int]]:
+        """Like ``ends``; and the numbers of the marks that ``block`` holds somewhere."""
+        found: list[int] = []
+        marks: set[int] = set()
+        append, first_mark = found.append, self._first_mark
+
+        def on_match(number: int, _start: int, end: int, _flags: int, _context: object) -> None:
+            if number < first_mark:
+                append(end)
+            else:
+                marks.add(number - first_mark)
 
         self._database.scan(block, match_event_handler=on_match)
-        return found
+        return found, marks
 
 
 def _escaped(literal: bytes) -> bytes:

@@ -1,6 +1,7 @@
 """Text from a log is data: nothing in it may steer a terminal, forge a line, or give a secret away."""
 
 import re
+from functools import lru_cache
 
 MAX_CHARS = 400
 _PREFIX = 8  # a text is cut roughly before it is searched for secrets, and exactly afterwards
@@ -37,6 +38,7 @@ _SECRETS = (
 )  # fmt: skip
 
 
+@lru_cache(maxsize=4096)
 def safe(text: str, limit: int = MAX_CHARS) -> str:
     """One line of at most ``limit`` characters that a terminal shows as it stands, secrets masked as ``***``."""
     text = plain(text[: limit * _PREFIX])
