@@ -81,9 +81,7 @@ def _jobs(wanted: int) -> int:
 
 
 def _time_options(source: SourceFile, options: ReadOptions) -> TimeOptions:
-    return TimeOptions(
-        zone=options.zone, zone_is_given=options.zone_is_given, year=options.year, modified_on=_modified_on(source, options.zone)
-    )
+    return TimeOptions(zone=options.zone, zone_is_given=options.zone_is_given, year=options.year, modified_on=_modified_on(source, options.zone))
 
 
 def _modified_on(source: SourceFile, zone: tzinfo) -> date | None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-from recompile_watch.core.prefixes import DIALECT_HEADERS, Stamp
+from recompile_watch.core.prefix_grammar import DIALECT_HEADERS, Stamp
 from recompile_watch.core.rules import Rule, Ruleset
 from recompile_watch.core.scan import Matcher
 

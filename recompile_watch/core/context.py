@@ -12,7 +12,7 @@ from typing import NamedTuple
 from recompile_watch.core.bulk import MetricRows, MetricTable, Rows
 from recompile_watch.core.compile_id import without_attempt
 from recompile_watch.core.events import EXTRA_FIELDS, Event
-from recompile_watch.core.prefixes import Stamp
+from recompile_watch.core.prefix_grammar import Stamp
 from recompile_watch.core.sightings import Sighting, TableRows, decode, typed
 from recompile_watch.core.times import TimeResolver
 

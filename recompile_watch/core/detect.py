@@ -36,9 +36,7 @@ class Detector:
         if self._in_bulk:
             table = [(*place_of(record, index), extra_fields(record.rule, cells)) for index, cells in rows]
             return [TableRows(record.rule, self._source, record.stamp, table)] if table else []
-        return [
-            sighting(self._source, record, cells, place=place_of(record, index), partial=is_cut_row(record, index)) for index, cells in rows
-        ]
+        return [sighting(self._source, record, cells, place=place_of(record, index), partial=is_cut_row(record, index)) for index, cells in rows]
 
     def _inside(self, record: Record) -> list[Sighting]:
         """Events that another rule finds inside the record's message, such as torch's error in the bot's words."""

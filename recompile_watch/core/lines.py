@@ -5,11 +5,11 @@ waits for, or simply the next line while a bare record is open. All other bytes 
 and end makes no difference, and neither does leaving the matcher out.
 """
 
-
 import re
 
 from recompile_watch.core.bulk import Bulk, BulkReader, Rows
-from recompile_watch.core.prefixes import DIALECT_HEADERS, SUSPECT, are_plain, peel
+from recompile_watch.core.prefix_grammar import DIALECT_HEADERS, SUSPECT
+from recompile_watch.core.prefixes import are_plain, peel
 from recompile_watch.core.records import BEFORE_BYTES, HEAD_LINES, MAX_RECORD_BYTES, Joiner, Record
 from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.scan import Matcher

@@ -43,7 +43,9 @@ class PartReading:
     whole: bool
 
 
-def read_part(part: Part, blocks: Iterable[bytes], behind: Iterable[bytes], source: str, rules: Ruleset, matcher: Matcher | None, bulk: Bulk | None = None) -> PartReading:
+def read_part(
+    part: Part, blocks: Iterable[bytes], behind: Iterable[bytes], source: str, rules: Ruleset, matcher: Matcher | None, bulk: Bulk | None = None
+) -> PartReading:
     """Reads one part: ``blocks`` are its bytes, ``behind`` those after its end (taken only as far as needed)."""
     shift = HEAD_LINES if part.start else 0  # only the first lines of a log may go on with a record whose head is cut off
     reader = LineReader(rules, matcher, line=1 + shift, offset=part.start, before=part.before, bulk=bulk)

@@ -230,4 +230,3 @@ READERS: dict[str, Callable[[str, Reasons, Record, Fields], list[Sighting]]] = {
     "profiler_table": _read_profiler,
     "compile_times": _read_compile_times,
 }
-

@@ -11,7 +11,8 @@ Lines that neither hold a rule's literal nor touch an open record change nothing
 
 from dataclasses import dataclass, field
 
-from recompile_watch.core.prefixes import Piece, Stamp, peel
+from recompile_watch.core.prefix_grammar import Piece, Stamp
+from recompile_watch.core.prefixes import peel
 from recompile_watch.core.rules import Match, Rule, Ruleset
 from recompile_watch.core.scan import Matcher
 
@@ -255,7 +256,9 @@ class Joiner:
             if header.headed and not header.text.strip() and header.channel == piece.channel:
                 stamp = header.stamp
         record = Record(rule, match, number, offset, piece, stamp, [piece.text], [(number, offset)], last_line=self._number, size=len(piece.text))
-        if (rule.continues is None and not rule.indented and record.takes_bare) or (rule.ends is not None and rule.ends.search(piece.text) is not None):
+        if (rule.continues is None and not rule.indented and record.takes_bare) or (
+            rule.ends is not None and rule.ends.search(piece.text) is not None
+        ):
             record.ended = True
         return record
 

@@ -188,7 +188,11 @@ def _value_mistakes(entry: dict[str, object]) -> list[str]:
     if entry.get("bulk"):
         if "$" in str(entry["pattern"]):
             found.append("key 'bulk': a bulk rule's pattern has no '$', it is matched inside a block of lines")
-        found += [f"key 'bulk': a bulk rule has no '{key}'" for key in ("continues", "indented", "ends", "finds", "anywhere", "after_blank") if entry.get(key)]
+        found += [
+            f"key 'bulk': a bulk rule has no '{key}'"
+            for key in ("continues", "indented", "ends", "finds", "anywhere", "after_blank")
+            if entry.get(key)
+        ]
     if entry.get("indented") and entry.get("continues"):
         found.append("key 'indented': leave out 'continues', the record goes on with indented lines only")
     types = entry.get("types", {})

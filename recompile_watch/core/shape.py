@@ -9,7 +9,9 @@ from recompile_watch.core.times import offset_between
 HEAD_BYTES = 1 << 16
 _DATE = re.compile(rb"(?<![\d.-])(20\d\d)-(\d\d)-(\d\d)[T ]\d\d:\d\d:\d\d")
 # loguru's local time in front, the UTC time in the text: the bot prints this after every quote.
-_CURRENT_TIME = re.compile(rb"^(20\d\d-\d\d-\d\d \d\d:\d\d:\d\d)\.\d+ \| [^\n]*Current time: (20\d\d-\d\d-\d\d \d\d:\d\d:\d\d)[.\d]*\+00:00", re.MULTILINE)
+_CURRENT_TIME = re.compile(
+    rb"^(20\d\d-\d\d-\d\d \d\d:\d\d:\d\d)\.\d+ \| [^\n]*Current time: (20\d\d-\d\d-\d\d \d\d:\d\d:\d\d)[.\d]*\+00:00", re.MULTILINE
+)
 _ADJACENT = re.compile(
     rb"^(20\d\d-\d\d-\d\d \d\d:\d\d:\d\d) UTC \| [^\n]*\n(20\d\d-\d\d-\d\d \d\d:\d\d:\d\d)\.\d+ \| "
     rb"|^(20\d\d-\d\d-\d\d \d\d:\d\d:\d\d)\.\d+ \| [^\n]*\n(20\d\d-\d\d-\d\d \d\d:\d\d:\d\d) UTC \| ",

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from recompile_watch.core.events import EXTRA_FIELDS, Event, Reason
-from recompile_watch.core.prefixes import Stamp
+from recompile_watch.core.prefix_grammar import Stamp
 from recompile_watch.core.records import Record
 from recompile_watch.core.rules import Rule, captures
 

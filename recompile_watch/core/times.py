@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 
-from recompile_watch.core.prefixes import Stamp
+from recompile_watch.core.prefix_grammar import Stamp
 
 _QUARTER_S = 900
 _KNOWN_TIMES = 20_000

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from recompile_watch.core.causes import parse_reason
 from recompile_watch.core.events import EXTRA_FIELDS, Event, Reason
-from recompile_watch.core.prefixes import Stamp
+from recompile_watch.core.prefix_grammar import Stamp
 from recompile_watch.core.sightings import Sighting, decode
 
 _TRACE_LINE = re.compile(rb"(?:\[rank(?P<rank>\d+)\]:)?[VDIWEC](?P<stamp>\d{4} \d\d:\d\d:\d\d\.\d+) (?P<pid>\d+) [^\n\]]+\] (?P<json>\{.*)")

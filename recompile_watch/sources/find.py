@@ -103,9 +103,7 @@ class _Search:
     def _add_named_file(self, path: str, status: os.stat_result) -> None:
         compression = unsupported_compression(first_bytes(path, HEAD_BYTES))
         if compression is not None:
-            self._refuse(
-                path, f"packed with {compression}, which is not read; unpack it, or pipe it in unpacked and give -"
-            )
+            self._refuse(path, f"packed with {compression}, which is not read; unpack it, or pipe it in unpacked and give -")
             return
         self._keep(path, status)
         if self._takes_siblings:

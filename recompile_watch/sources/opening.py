@@ -91,9 +91,7 @@ def not_readable_kind(path: str, mode: int) -> SourceError:
     if stat.S_ISDIR(mode):
         return source_error(path, IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR)))
     kind = "a socket" if stat.S_ISSOCK(mode) else "a device"
-    return SourceError(
-        f"{shown(path)}: is {kind}, not a log; name a file, a folder or a FIFO, or pipe it in and give -"
-    )
+    return SourceError(f"{shown(path)}: is {kind}, not a log; name a file, a folder or a FIFO, or pipe it in and give -")
 
 
 def _first_from_fifo(path: str, fd: int, wait_s: float) -> bytes:
@@ -105,9 +103,7 @@ def _first_from_fifo(path: str, fd: int, wait_s: float) -> bytes:
     except BlockingIOError:  # a writer is there, only silent: from here on waiting for it is right
         return b""
     if not first and not has_news:
-        raise SourceError(
-            f"{shown(path)}: a FIFO that nothing opened for writing within {wait_s:g} s; start its writer first"
-        )
+        raise SourceError(f"{shown(path)}: a FIFO that nothing opened for writing within {wait_s:g} s; start its writer first")
     return first
 
 

@@ -101,9 +101,7 @@ def plain_size(source: SourceFile) -> int | None:
     return status.st_size
 
 
-def read_range(
-    path: str, start: int, end: int | None, *, block_bytes: int = _DEFAULT_LIMITS.block_bytes
-) -> Iterator[bytes]:
+def read_range(path: str, start: int, end: int | None, *, block_bytes: int = _DEFAULT_LIMITS.block_bytes) -> Iterator[bytes]:
     """The bytes of a plain file from offset `start` up to `end` (not included), in non-empty blocks.
 
     `end` None means up to the end, at most the default growth past the size at opening. A file that is shorter than `end`

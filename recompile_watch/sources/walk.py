@@ -83,9 +83,7 @@ class FolderWalk:
         if len(names) > room:
             self._is_full = True
             most = self._limits.max_entries
-            self._refuse(
-                folder, f"more than {most} files and folders, the rest is not read; name fewer folders or use a pattern"
-            )
+            self._refuse(folder, f"more than {most} files and folders, the rest is not read; name fewer folders or use a pattern")
             return names[:room]
         return names
 

@@ -1,0 +1,105 @@
+"""Carriers: what transports lines with a structure of its own, such as JSON logs and the container runtime's files."""
+
+import json
+import re
+from typing import NamedTuple
+
+from recompile_watch.core.prefix_grammar import ANSI, CRI, ISO, JSON_CHANNEL, JSON_TEXT, JSON_TIME, ZONE, Stamp
+
+
+class Carried(NamedTuple):
+    """What one carrier line holds.
+
+    channel: the stable identity of the stream. lines: the text in it. is_whole: the carrier did not cut the last one.
+    """
+
+    channel: list[bytes]
+    stamp: Stamp | None
+    rank: int | None
+    pid: int | None
+    lines: list[bytes]
+    is_whole: bool
+
+
+def read_cri(raw: bytes) -> Carried | None:
+    """A line in the container runtime's format, ``2025-10-30T09:08:09.06Z stdout F text``; None when it is none."""
+    match = CRI.match(raw)
+    if match is None:
+        return None
+    stamp = Stamp("zoned", digits(match["stamp"]) + zone(match["zone"]))
+    return Carried([match["stream"]], stamp, None, None, [raw[match.end() :]], match["flag"] == b"F")
+
+
+def read_json(raw: bytes) -> Carried | None:
+    """A JSON log line, or None when it is none or carries no text field."""
+    try:
+        entry = json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(entry, dict):
+        return None
+    text = next((value for key in JSON_TEXT if (value := _as_bytes(entry.get(key))) is not None), None)
+    if text is None:
+        return None
+    channel = [f"{key}={entry[key]}".encode("utf-8", "surrogateescape") for key in JSON_CHANNEL if isinstance(entry.get(key), str | int)]
+    stamp = next((found for key in JSON_TIME if (found := _json_stamp(entry.get(key))) is not None), None)
+    pids = (_json_int(entry, key) for key in ("_PID", "SYSLOG_PID", "pid", "process", "process_id"))
+    is_whole = text.endswith(b"\n") or "log" not in entry or "stream" not in entry
+    lines = [ANSI.sub(b"", line).replace(b"\x00", b"") for line in text.removesuffix(b"\n").split(b"\n")]
+    return Carried(channel, stamp, _json_int(entry, "rank"), next((pid for pid in pids if pid is not None), None), lines, is_whole)
+
+
+def _as_bytes(value: object) -> bytes | None:
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogateescape")
+    if isinstance(value, list) and value and all(isinstance(item, int) and 0 <= item < 256 for item in value):
+        return bytes(value)  # journald prints a MESSAGE that is not UTF-8 as a list of numbers
+    return None
+
+
+def _json_int(entry: dict[str, object], key: str) -> int | None:
+    value = entry.get(key)
+    if isinstance(value, str) and value.isdigit() and len(value) < 10:
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _json_stamp(value: object) -> Stamp | None:
+    if isinstance(value, str) and value.isdigit() and len(value) == 16:
+        return Stamp("epoch", value)
+    if isinstance(value, str):
+        stamp = iso_stamp(value.encode("utf-8", "surrogateescape"))
+        return stamp if stamp.form != "none" else None
+    if isinstance(value, int | float) and not isinstance(value, bool) and 1e9 < value < 1e11:
+        return Stamp("epoch", str(round(value * 1_000_000)))
+    return None
+
+
+def json_string(body: bytes) -> bytes | None:
+    """The text between the quotes of a JSON string; None when it is none."""
+    try:
+        text = json.loads(b'"' + body + b'"', strict=False)
+    except (ValueError, UnicodeDecodeError):
+        return None
+    return text.encode("utf-8", "surrogateescape") if isinstance(text, str) else None
+
+
+def digits(stamp: bytes) -> str:
+    """A printed time with the separators that ISO 8601 has."""
+    return stamp.decode().replace("/", "-").replace("T", " ").replace(",", ".")
+
+
+def zone(printed: bytes) -> str:
+    """A printed zone as ``+HH:MM``."""
+    text = printed.strip().decode()
+    if text in ("Z", "UTC", "GMT"):
+        return "+00:00"
+    return text if ":" in text else f"{text[:3]}:{text[3:]}"
+
+
+def iso_stamp(text: bytes) -> Stamp:
+    """A full ISO 8601 time as a stamp; the form ``none`` when it is no such time."""
+    match = re.fullmatch(rb"(" + ISO + rb")(" + ZONE + rb")?", text)
+    if match is None:
+        return Stamp("none", "")
+    return Stamp("zoned", digits(match[1]) + zone(match[2])) if match[2] else Stamp("local", digits(match[1]))

@@ -1,0 +1,160 @@
+"""The grammar of prefixes: what stands in front of a message, as patterns over bytes.
+
+Source of torch's formats: torch/_logging/_internal.py (TorchLogsFormatter.format), torch 2.1 to 2.15, and the
+torchdynamo package of 2022. All patterns are anchored and their repeats bounded, so that no line can make them slow.
+"""
+
+import re
+from typing import NamedTuple
+
+from recompile_watch.core.compile_id import COMPILE_ID
+
+
+class Stamp(NamedTuple):
+    """A time as printed.
+
+    form: ``"zoned"`` (full date and zone), ``"local"`` (full date, no zone), ``"glog"`` (no year, no zone),
+    ``"epoch"`` (microseconds since 1970). text: the digits as printed, ``2025-10-30 09:08:09.06``.
+    """
+
+    form: str
+    text: str
+
+
+class Piece(NamedTuple):
+    """One message line without its prefixes.
+
+    channel: the stable outer identity; torch: torch's own prefix bytes (b"" when there is none), equal for all
+    lines of one torch record; text: the message; stamp: the innermost time, outer_stamp: the transport's.
+    headed: an application or torch prefix stood in front (not so for a bare line).
+    continues: the carrier cut the line here, the next piece of the channel goes on (Docker 16 KiB, CRI ``P``).
+    carried, carrier: what the carrier's layer holds before anything inside it is peeled, and the carrier's own
+    channel (only where such cuts can happen; carrier None elsewhere).
+    same_entry: a further line inside one JSON log entry, so it belongs to the line before it.
+    """
+
+    channel: bytes
+    torch: bytes
+    text: bytes
+    stamp: Stamp | None
+    outer_stamp: Stamp | None
+    rank: int | None
+    pid: int | None
+    compile_id: bytes | None
+    artifact: bytes
+    headed: bool
+    continues: bool
+    carried: bytes = b""
+    carrier: bytes | None = None
+    same_entry: bool = False
+
+
+MAX_LAYERS = 12
+LINUX_PID_MAX = 1 << 22  # a larger number in the glog prefix is the thread id that torch 2.2 to 2.4 print there
+
+ISO = rb"\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
+ZONE = rb" ?(?:Z|UTC|GMT|[+-]\d\d:?\d\d)(?![\w:])"
+LEVEL = rb"(?:TRACE|DEBUG|INFO|NOTICE|WARNING|WARN|ERROR|CRITICAL|FATAL|trace|debug|info|notice|warning|warn|error|critical|fatal|Warning)"
+MONTHS = rb"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
+
+ANSI = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
+# Colours whose escape byte a viewer ate or syslog spelled out: "[1;36m", "#033[0m".
+ANSI_WRECK = re.compile(rb"#033\[[\d;]{0,12}m|(?<![\w\]])\[(?:0|\d{1,3}(?:;\d{1,3})+)m")
+ENTITY = re.compile(rb"&(?:gt|lt|amp|quot|apos|nbsp|#\d{1,6}|#x[0-9a-fA-F]{1,6});")
+GLOG = re.compile(
+    rb"[VDIWECF](?P<stamp>\d{4} \d\d:\d\d:\d\d(?:\.\d{1,9})?) +"
+    rb"(?:(?P<pid>\d{1,20}) +)?"
+    rb"(?:(?:[A-Za-z]:\\[^\]\n]{1,300}?|[^\s\]\[:\"']{1,300}):\d+\](?: |$))?"
+    rb"(?:\[(?P<cid>" + COMPILE_ID + rb")\](?: |$))?"
+    rb"(?:\[(?P<artifact>__\w+)\](?: |$))?"
+)
+# Inside a line only the full form counts: five fields that no application prints by chance.
+GLOG_INSIDE = re.compile(
+    rb"(?:\[(?:rank|default)\d+\]:\s?)*"
+    rb"[VDIWEC]\d{4} \d\d:\d\d:\d\d\.\d{6} \d{1,20} (?:[A-Za-z]:\\[^\]\n]{1,300}?|[^\s\]\[:\"']{1,300}):\d+\](?= |$)"
+)
+BRACKET_TORCH = re.compile(
+    rb"(?:\[(?P<stamp>" + ISO + rb")\] (?:\[(?P<cid>" + COMPILE_ID + rb")\] )?)?"
+    rb"(?P<logger>torch(?:dynamo|inductor)?(?:\.\w+)*?(?:\.__(?P<tag>\w+))?):? \[?(?:" + LEVEL + rb"|CODE)\](?: |$)"
+)
+# A glog prefix of which the copying person left only the end: ".../torch/_dynamo/guards.py:2772] [16/8] [__recompiles] ", "[0/8] ".
+GLOG_STUMP = re.compile(
+    rb"(?:(?:[VDIWEC] +)?[\w./\\~-]{0,300}\b\w+\.py:\d+\](?: |$)(?:\[(?P<cid>" + COMPILE_ID + rb")\](?: |$))?(?:\[(?P<artifact>__\w+)\](?: |$))?"
+    rb"|\[(?P<cid2>\d{1,6}/\d{1,6}(?:_\d+)?)\] (?:\[(?P<artifact2>__\w+)\](?: |$))?|\[(?P<artifact3>__\w+)\](?: |$))"
+)
+BRACKET_INSIDE = re.compile(rb"\[" + ISO + rb"\] (?:\[" + COMPILE_ID + rb"\] )?torch(?:dynamo|inductor)?(?:\.\w+)*: \[" + LEVEL + rb"\] ")
+TORCH_AHEAD = re.compile(rb"[\s>*`_#~|-]{1,60}(?=(?:\[(?:rank|default)\d+\]:\s?)*[VDIWEC]\d{4} \d\d:\d\d:\d\d|\[(?:rank|default)\d+\]:)")
+
+TORCH_STARTS = re.compile(rb"[VDIWEC]\d{4} \d\d:\d\d:\d\d|\[(?:rank|default)\d+\]:|\[" + ISO + rb"\] (?:\[[\d/_]+\] )?torch")
+INDENTED_HEADER = re.compile(rb"[ \t]{1,12}(?=" + LEVEL + rb":[\w.]+:\S)")
+RANK = re.compile(rb"\[(?:rank|Rank|RANK):?[ =]?(?P<rank>\d{1,6})\]:?\s?|rank(?P<rank2>\d{1,6}): ")
+ROLE = re.compile(rb"\[[a-z_-]{1,40}\d{1,6}\]:\s?")
+MPI = re.compile(rb"\[\d+,(?P<rank>\d+)\]<std(?:out|err)>:\s?")
+WORKER = re.compile(rb"\((?P<name>[^()\n]{0,120}?)\bpid=(?P<pid>\d{1,10})(?:, ip=[\w.:-]{1,60})?\)\s?")
+WORKER_RANK = re.compile(rb"\brank=(\d{1,6})\b")
+SLURM = re.compile(rb" {0,6}\d{1,6}: |\d{1,8}:(?=\[|[VDIWEC]\d{4} )")
+CI_TABS = re.compile(rb"[^\t\n]{1,120}\t[^\t\n]{1,120}\t(?=(?:\xef\xbb\xbf)?\d{4}-)")
+CI_STREAM = re.compile(rb"\d\d[OE]\+? ")
+POD = re.compile(rb"\[pod/[^\]\s]{1,300}\] ")
+COMPOSE = re.compile(rb"[A-Za-z0-9][\w.-]{0,80}\s{0,40}\| ")
+CRI = re.compile(rb"(?P<stamp>" + ISO + rb")(?P<zone>Z|[+-]\d\d:\d\d) (?P<stream>stdout|stderr) (?P<flag>[FP])(?: |$)")
+SYSLOG = re.compile(
+    rb"(?:<\d{1,3}>)?" + MONTHS + rb" [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,9})? (?P<id>[\w.-]{1,255} [^\s\[:]{1,128}(?:\[(?P<pid>\d{1,10})\])?): ?"
+)
+JOURNAL_ISO = re.compile(
+    rb"(?P<stamp>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,6})?[+-]\d\d:?\d\d) (?P<id>[\w.-]{1,255} [^\s\[:]{1,128}\[(?P<pid>\d{1,10})\]): ?"
+)
+RFC5424 = re.compile(
+    rb"<\d{1,3}>1 (?P<stamp>" + ISO + rb"(?:Z|[+-]\d\d:\d\d)) (?P<id>\S{1,255} \S{1,128} (?P<pid>\d{1,10}|-|\S{1,128}) \S{1,64}) "
+    rb"(?:-|(?:\[(?:[^\]\\]|\\.)*\])+)(?: |$)(?:\xef\xbb\xbf)?"
+)
+QUOTE = re.compile(rb"(?:> ?)+")
+
+DIALECT_A = re.compile(
+    rb"(?P<stamp>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) UTC \| [^|\n]{1,40}E[SD]T \| [^|\n]{1,40}NZ[SD]T \| "
+    rb"(?:\S+?:[^:\n]{1,120}:\d+ )?(?:\| )?" + LEVEL + rb" \| ?"
+)
+DIALECT_A_OLD = re.compile(
+    rb"(?P<nz>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) NZ[SD]T \| (?P<stamp>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) (?P<zone>E[SD]T) \| " + LEVEL + rb" \| ?"
+)
+DIALECT_B = re.compile(rb"(?P<stamp>" + ISO + rb")(?P<zone>[+-]\d\d:?\d\d)? \| " + LEVEL + rb" *\| (?:[\w.<>]+:[^:\n]{1,120}:\d+ - ?)?")
+STAMP = re.compile(
+    rb"(?P<bracket>\[)?(?P<stamp>"
+    + ISO
+    + rb")(?P<zone>"
+    + ZONE
+    + rb")?(?(bracket)(?: [\w =:]{1,30})?\])(?P<sep> - | ?\| ?|: |:|,? (?: *(?=[A-Z]{4,8}\b|\|))?|$|(?=\[))"
+)
+CLOCK = re.compile(rb"(?:(?P<date>\d\d-\d\d) )?(?P<clock>\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)(?: - |: | +|$)")
+# A header token ends in a separator that prose has not; exception names and torch's own words are message, not header.
+TOKEN = re.compile(
+    rb"(?:"
+    rb"\[?" + LEVEL + rb"\]?(?: - | *\| ?|: ?| +|$|(?=\[))"
+    rb"|\[[\w./:<> -]{1,120}\](?: - |: | +|$|(?=\[))"
+    rb"|(?!(?:[\w.]*\.)?\w*(?:Error|Exception|Exceeded|Failed|Interrupt|Warning|Unsupported|Hit)\b|function:|reasons?:)"
+    rb"(?:[A-Za-z_][\w-]*(?:\.[\w-]+)*|[\w.-]+\.py:\d+(?: \w+\(\))?|[\w.]+:[\w<>.]+:\d+|MainThread|\d{1,10})(?: - | ?\| |\||: |:(?=\S))"
+    rb")"
+)
+LEVEL_FIRST = re.compile(rb"\[?" + LEVEL + rb"\]?(?: - | *\| |:(?=[\w.]+:)|: ?| +(?=\d\d-\d\d |\[|\d{4}-|torch))")
+BASIC_LOGGER = re.compile(rb"[\w.]+:(?! )")
+TORCH_LOGGER = re.compile(rb"torch(?:dynamo|inductor)?(?:\.[a-z_]\w*)*: ")
+BOLD = re.compile(rb"^([\s>]*)\*\*(.*?)\*\*$")
+REPEATED = re.compile(rb"\s*\[repeated \d+x across cluster\].*$")
+# What a line, or a message behind torch's prefix, must hold at least for any layer to change it.
+SUSPECT = rb"[\x00\x1b\r]|&[a-z#]|\[(?:rank|default|repeated|\d{4}-|\d*;|0m)|\*\*|\d:\d\d:\d|#033|\]$"
+MAY_PEEL = re.compile(SUSPECT + rb"|^\s*[{\"]|^\s*\d{1,6}: |^\s*" + LEVEL + rb":", re.MULTILINE)
+HARMLESS = bytes(byte for byte in range(256) if byte not in b'\x00\x1b\r&[]*:#{"')
+# Headers of the bot's two file dialects as a whole; no carrier stands in front of them.
+DIALECT_HEADERS = (
+    rb"(?P<utc>\d{4}-.{13}\d) UTC \| .{19} E[SD]T \| .{19} NZ[SD]T \| [^\s:|]{1,120}:[^:\s|]{1,120}:\d{1,9} "
+    rb"(?:\x1b\[\d{1,3}m)?" + LEVEL + rb"(?:\x1b\[0m)? \| ",
+    rb"(?P<local>\d{4}-.{17}\d) \| " + LEVEL + rb" *\| [\w.<>]{1,120}:[^:\s]{1,120}:\d{1,9} - ",
+)
+STRING_ELEMENT = re.compile(rb"\s*\"(?P<body>(?:[^\"\\]|\\.)*)\",?\s*")
+
+JSON_TEXT = ("log", "message", "msg", "MESSAGE", "text", "body", "event", "textPayload", "line")
+JSON_TIME = ("time", "timestamp", "@timestamp", "ts", "asctime", "datetime", "__REALTIME_TIMESTAMP", "_SOURCE_REALTIME_TIMESTAMP", "t")
+JSON_CHANNEL = (
+    "stream", "rank", "local_rank", "pid", "process", "process_id", "_PID", "SYSLOG_PID", "hostname", "host", "_HOSTNAME",
+    "pod", "pod_name", "container", "container_name", "_SYSTEMD_UNIT", "logger_pid",
+)  # fmt: skip
