@@ -40,7 +40,11 @@ class SourceReading:
 
 @dataclass(frozen=True, slots=True)
 class SurveyOptions:
-    """How to read. jobs: processes. bulk: read metric lines as rows, for an analysis. times: the time options of a source. on_progress: takes the bytes read so far."""
+    """How to read.
+
+    times: the time options of a source. jobs: processes. bulk: read metric lines as rows, for an analysis.
+    on_progress: takes the bytes read so far.
+    """
 
     times: Callable[[SourceFile], TimeOptions]
     jobs: int = 1

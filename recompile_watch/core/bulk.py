@@ -127,7 +127,8 @@ class BulkReader:
     def rows(self, region: bytes, marks: set[int], offset: int, line: int) -> list[Rows] | None:
         """All lines of bulk rules in a region of whole lines, which begins at ``offset`` and ``line``.
 
-        marks: the numbers of the patterns whose literal it holds. None when a literal of one stands in any other line: then the ordinary way must look at them all.
+        marks: the numbers of the patterns whose literal it holds. None when a literal of one stands in any other
+        line: then the ordinary way must look at them all.
         """
         found = []
         for mark in sorted(marks):

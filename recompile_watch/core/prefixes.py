@@ -16,7 +16,7 @@ import html
 import re
 from collections.abc import Callable
 
-from recompile_watch.core.carriers import Carried, digits, iso_stamp, json_string, read_cri, read_json
+from recompile_watch.core.carriers import Carried, digits, iso_stamp, json_string, read_cri, read_json, zone
 from recompile_watch.core.prefix_grammar import (
     ANSI,
     ANSI_WRECK,

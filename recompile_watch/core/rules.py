@@ -23,9 +23,10 @@ READERS = frozenset(
 )  # fmt: skip
 _TYPES = {"int", "float", "bool", "str", "optional_float"}
 _KEYS = {
-    "id": str, "event": str, "title": str, "severity": str, "why": str, "docs": str, "torch": str, "literal": (str, list), "pattern": str,
-    "anywhere": bool, "continues": list, "ends": str, "finds": list, "types": dict, "values": dict, "needs": list, "reader": str,
-    "orphan": str, "after_blank": bool, "fallback": bool, "bulk": bool, "indented": bool, "inside": bool, "match": list, "no_match": list, "max_lines": int,
+    "id": str, "event": str, "title": str, "severity": str, "why": str, "docs": str, "torch": str,
+    "literal": (str, list), "pattern": str, "anywhere": bool, "continues": list, "indented": bool, "ends": str, "orphan": str,
+    "finds": list, "types": dict, "values": dict, "needs": list, "reader": str, "inside": bool, "after_blank": bool,
+    "fallback": bool, "bulk": bool, "max_lines": int, "match": list, "no_match": list,
 }  # fmt: skip
 _REQUIRED = ("id", "event", "title", "severity", "why", "literal", "pattern")
 _OPTIONS = re2.Options()
@@ -67,14 +68,15 @@ class Sample:
 class Rule:
     """One detection rule.
 
-    literals: every first line holds at least one of them (case matters). pattern: matched at the start of the
-    message of the first line, searched in it when ``anywhere``. continues: lines that go on with a record that has
-    no torch prefix (indented: lines without any prefix that begin with two blanks); with one, every line of the same prefix goes on. ends: the last line of a record. orphan: a
-    line that can only come from the middle of such a record (its head is cut off). finds: searched in the joined
-    record; named groups become fields. needs: fields without which the record is partial. inside: the record may
-    hold an exception that is an event of its own. after_blank: the time stands on the line before, whose own
-    message is empty. fallback: tried only after all other rules. bulk: it fires on
-    very many lines, each a record of its own, so a report reads it in bulk. text: the pattern's source.
+    literals: every first line holds at least one of them (case matters).
+    pattern, text: matched at the start of the message of the first line (searched in it when ``anywhere``), and its source.
+    continues: lines that go on with a record that has no torch prefix; with one, every line of the same prefix goes on.
+    indented: instead, lines without any prefix that begin with two blanks. ends: the last line of a record.
+    orphan: a line that can only come from the middle of such a record (its head is cut off).
+    finds: searched in the joined record; named groups become fields. types, values: of fields; fixed fields.
+    needs: fields without which the record is partial. inside: the record may hold an exception that is an event of its own.
+    after_blank: the time stands on the line before, whose own message is empty. fallback: tried after all other rules.
+    bulk: it fires on very many lines, each a record of its own, so a report reads it in bulk. max_lines: of a record.
     """
 
     id: str
