@@ -165,7 +165,8 @@ class TraceReader:
         limit = _LIMIT.search(reason) if isinstance(reason, str) else None
         if limit is not None:
             settled = self._settle(_compile_id(entry.body))
-            extra = {"limit": int(limit["limit"]) if limit["limit"] else None, "limit_name": limit["name"]}
+            number = limit["limit"] or _configured(metrics, limit["name"])
+            extra: dict[str, object] = {"limit": int(number) if number else None, "limit_name": limit["name"]}
             reasons = settled[-1].event.reasons[:1] if settled else ()
             return [*settled, self._sighting(entry, "recompile_limit_hit", frame, reasons, extra)]
         settled = self._settle(None)
@@ -209,6 +210,13 @@ class TraceReader:
             {**EXTRA_FIELDS.get(kind, {}), **extra},
         )  # fmt: skip
         return Sighting(event, entry.stamp, None, f"trace.{kind}", True)
+
+
+def _configured(metrics: dict[str, object], name: str) -> str | None:
+    """The value of a limit in the configuration that the compilation ran under, which torch writes along as JSON text."""
+    config = metrics.get("dynamo_config")
+    found = re.search(rf'"{name}": (\d{{1,9}})\b', config) if isinstance(config, str) else None
+    return found[1] if found else None
 
 
 def _frame_id(body: dict[str, object]) -> tuple[object, object]:
