@@ -38,7 +38,9 @@ def predict(rng: random.Random, clock: Clock, symbol: str, number: int) -> Chunk
     """One forecast: memory before, memory after, the usage line; `number` is the running count of forecasts."""
     alloc, reserved, peak = 609.7 + rng.random(), 1092.6 + rng.random() * 40, 1025.8 + rng.random() * 30
     snapshot = f"{_BACKTEST}:_gpu_memory_snapshot:716"
-    begin = dialect_a(clock, snapshot, "DEBUG", f"GPU[0] toto_predict_begin({symbol}) alloc={alloc:.1f} MB reserved={reserved:.1f} MB peak={alloc:.1f} MB")
+    begin = dialect_a(
+        clock, snapshot, "DEBUG", f"GPU[0] toto_predict_begin({symbol}) alloc={alloc:.1f} MB reserved={reserved:.1f} MB peak={alloc:.1f} MB"
+    )
     clock.advance(180 + int(rng.random() * 90))
     usage = f"Toto GPU usage symbol={symbol} num_samples=3072 samples_per_batch=384 peak={peak:.1f} MB delta={peak - alloc:.1f} MB (count={number})"
     lines = [
@@ -69,7 +71,9 @@ def synthetic_quote(rng: random.Random, clock: Clock) -> Chunk:
     elif wording == 1:
         line = dialect_b(clock, f"{_QUOTES}:280", "WARNING", f"Using synthetic bid/ask (0 spread) for {symbol} due to invalid bid/ask data")
     elif wording == 2:
-        line = dialect_b(clock, f"{_QUOTES}:262", "WARNING", f"Invalid bid/ask prices for {symbol} after 3 attempts, one is zero - setting both to {price:.2f}")
+        line = dialect_b(
+            clock, f"{_QUOTES}:262", "WARNING", f"Invalid bid/ask prices for {symbol} after 3 attempts, one is zero - setting both to {price:.2f}"
+        )
     else:
         line = dialect_b(clock, f"{_QUOTES}:288", "INFO", f"Populating synthetic bid/ask (0 spread) for {symbol} (ADD_LATEST=True)")
     return relevant([line], "synthetic_quote")
@@ -134,8 +138,19 @@ def bot_error(rng: random.Random, clock: Clock) -> Chunk:
     if wording == 0:
         return relevant([dialect_a(clock, "trade_stock_e2e.py:analyze_symbols:2022", "ERROR", f"Error analyzing {symbol}")])
     if wording == 1:
-        return relevant([dialect_a(clock, "trade_stock_e2e.py:main:3164", "ERROR", "Error in main loop: local variable 'market_open_done' referenced before assignment")])
-    return relevant([dialect_a(clock, "alpaca_wrapper.py:get_account:1275", "WARNING", "Alpaca account unavailable; returning synthetic account snapshot.")])
+        return relevant(
+            [
+                dialect_a(
+                    clock,
+                    "trade_stock_e2e.py:main:3164",
+                    "ERROR",
+                    "Error in main loop: local variable 'market_open_done' referenced before assignment",
+                )
+            ]
+        )
+    return relevant(
+        [dialect_a(clock, "alpaca_wrapper.py:get_account:1275", "WARNING", "Alpaca account unavailable; returning synthetic account snapshot.")]
+    )
 
 
 def model_load(clock: Clock) -> Chunk:
@@ -174,7 +189,9 @@ class Chatter:
             text = f"{symbol} prediction snapshot close={price:.4f} pred_close={price * 1.004:.4f} pred_high={price * 1.021:.4f} pred_low={price * 0.978:.4f} maxdiff_side=buy(+1.000)"
             return dialect_a(clock, "trade_stock_e2e.py:_log_detail:538", "INFO", text)
         if kind == 8:
-            return dialect_a(clock, f"{_BACKTEST}:resolve_toto_params:1353", "INFO", f"Loaded Toto hyperparameters for {symbol} from hyperparamstore.")
+            return dialect_a(
+                clock, f"{_BACKTEST}:resolve_toto_params:1353", "INFO", f"Loaded Toto hyperparameters for {symbol} from hyperparamstore."
+            )
         if kind == 9:
             text = f"Portfolio eval {symbol}: strategy=maxdiff maxdiff_return={rng.gauss(0, 0.1):.4f} avg_return={rng.gauss(0, 0.02):.4f} passed=True"
             return dialect_a(clock, "trade_stock_e2e.py:_evaluate:1811", "DEBUG", text)
@@ -193,5 +210,7 @@ class Chatter:
             size = int(rng.random() * 9000)
             return f'{clock.millis(",")} - urllib3.connectionpool - DEBUG - https://data.alpaca.markets:443 "GET /v2/stocks/{symbol}/bars?limit=1000 HTTP/1.1" 200 {size}'
         if kind == 4:
-            return dialect_b(clock, "src.cache:store:71", "DEBUG", f"stored {int(rng.random() * 4000)} rows for {symbol} at offset {next(self._offsets)}")
+            return dialect_b(
+                clock, "src.cache:store:71", "DEBUG", f"stored {int(rng.random() * 4000)} rows for {symbol} at offset {next(self._offsets)}"
+            )
         return dialect_b(clock, "src.scheduler:tick:88", "DEBUG", f"tick ok, queue depth {int(rng.random() * 40)}, lag {rng.random():.3f}s")

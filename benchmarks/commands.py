@@ -65,7 +65,7 @@ def interpreter_of(product: tuple[str, ...]) -> str:
     """The Python that runs the product: from the script's first line, else this one."""
     path = shutil.which(product[0])
     if path:
-        with open(path, "rb") as script:
+        with Path(path).open("rb") as script:
             first = script.readline(512)
         word = first[2:].split()[0].decode() if first.startswith(b"#!") and first[2:].split() else ""
         if "python" in Path(word).name:
@@ -81,7 +81,9 @@ def load_literals(product: tuple[str, ...], file: Path | None) -> tuple[list[str
             return own, "recompile-watch rules list --json"
     source = file or HERE / "literals.txt"
     lines = source.read_text().splitlines()
-    return [line for line in lines if line.strip() and not line.startswith("#")], str(source.relative_to(HERE.parent) if source.is_relative_to(HERE) else source)
+    return [line for line in lines if line.strip() and not line.startswith("#")], str(
+        source.relative_to(HERE.parent) if source.is_relative_to(HERE) else source
+    )
 
 
 def _own_literals(product: tuple[str, ...]) -> list[str]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import re
 import sys
@@ -60,7 +59,7 @@ def generate(mix: str, size_bytes: int, seed: int, output: Path) -> Truth:
                 break
     truth = Truth(mix, seed, written, lines, relevant, dict(sorted(kinds.items())))
     truth_path(output).write_text(json.dumps(asdict(truth), indent=1) + "\n")
-    os.replace(partial, output)
+    partial.replace(output)
     return truth
 
 

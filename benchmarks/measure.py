@@ -18,7 +18,7 @@ _SAMPLE_S = 0.05
 _STDERR_SHOWN = 2000
 
 
-class RunFailed(Exception):
+class RunFailedError(Exception):
     """A command that was to be measured did not do its work."""
 
 
@@ -98,15 +98,15 @@ def _high_water(pid: int) -> int:
 def measure(command: Sequence[str], *, stdout: Path | None = None, timeout_s: float = 1800.0) -> Measurement:
     """Runs `command` with its output thrown away or sent to `stdout`.
 
-    Statuses below 64 are results (1, 2 and 3 are findings). Raises RunFailed on 64 and above, on a signal, on a Python traceback and when
+    Statuses below 64 are results (1, 2 and 3 are findings). Raises RunFailedError on 64 and above, on a signal, on a Python traceback and when
     `timeout_s` is over.
     """
-    with tempfile.TemporaryFile() as errors, open(stdout or os.devnull, "wb") as output:
+    with tempfile.TemporaryFile() as errors, Path(stdout or os.devnull).open("wb") as output:
         started = time.perf_counter()
         try:
             child = subprocess.Popen(list(command), stdin=subprocess.DEVNULL, stdout=output, stderr=errors, start_new_session=True)
         except OSError as error:
-            raise RunFailed(f"{command[0]} does not start: {error}") from error
+            raise RunFailedError(f"{command[0]} does not start: {error}") from error
         sampler = _TreeSampler(child.pid)
         sampler.start()
         late = threading.Timer(timeout_s, _kill_group, (child.pid,))
@@ -148,6 +148,6 @@ def _kill_group(pid: int) -> None:
 def _check(command: Sequence[str], status: int, errors: str) -> None:
     what = " ".join(command)
     if status < 0:
-        raise RunFailed(f"{what}: ended by signal {-status} (out of time or memory?)\n{errors[-_STDERR_SHOWN:]}")
+        raise RunFailedError(f"{what}: ended by signal {-status} (out of time or memory?)\n{errors[-_STDERR_SHOWN:]}")
     if status >= 64 or "Traceback (most recent call last)" in errors:
-        raise RunFailed(f"{what}: status {status}\n{errors[-_STDERR_SHOWN:]}")
+        raise RunFailedError(f"{what}: status {status}\n{errors[-_STDERR_SHOWN:]}")

@@ -28,7 +28,7 @@ from commands import (
     load_literals,
 )
 from generate import Truth, cached, parse_size
-from measure import Measurement, RunFailed, measure
+from measure import Measurement, RunFailedError, measure
 from mixes import MIXES
 
 SIZES = {"sparse": 512_000_000, "bot": 128_000_000, "storm": 128_000_000}
@@ -64,7 +64,7 @@ def main() -> int:
             results.notes.append("one core only: two jobs not measured")
         try:
             _measure_all(options, commands, work, results)
-        except RunFailed as failure:
+        except RunFailedError as failure:
             print(f"failed: {failure}", file=sys.stderr)
             return 2
     _report(options, results)
@@ -88,7 +88,9 @@ def _parse_options() -> argparse.Namespace:
 
 
 def _machine(commands: Commands) -> dict[str, str]:
-    model = next((line.partition(":")[2].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")), "unknown")
+    model = next(
+        (line.partition(":")[2].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")), "unknown"
+    )
     rg = subprocess.run([commands.rg, "--version"], capture_output=True, text=True, check=False).stdout.splitlines()[0]
     mtail = subprocess.run([commands.mtail, "-version"], capture_output=True, text=True, check=False).stdout.split(" git ")[0].strip()
     return {"cpu": f"{os.cpu_count()} x {model}", "system": platform.platform(), "python": platform.python_version(), "rg": rg, "mtail": mtail}
@@ -113,7 +115,12 @@ def _measure_all(options: argparse.Namespace, commands: Commands, work: Path, re
 
 def _rounds(commands: Commands, mix: str, log: Path, rounds: int) -> dict[str, list[Measurement]]:
     """Interleaved: a whole round of all commands before the next."""
-    lines = {"rg": commands.count(log), "one job": commands.analyze(log, 1), "two jobs": commands.analyze(log, 2), "mtail": commands.one_shot(log, mix)}
+    lines = {
+        "rg": commands.count(log),
+        "one job": commands.analyze(log, 1),
+        "two jobs": commands.analyze(log, 2),
+        "mtail": commands.one_shot(log, mix),
+    }
     if len(os.sched_getaffinity(0)) < 2:
         del lines["two jobs"]
     runs: dict[str, list[Measurement]] = {name: [] for name in lines}

@@ -12,8 +12,28 @@ from lines import Chunk, Clock, relevant
 
 _DIRECTORIES = ("/srv/bot/toto/toto/model", "/srv/bot/external/kronos/model", "/srv/app/models", "/opt/train/net")
 _FILES = ("attention.py", "kronos.py", "module.py", "rope.py", "decoder.py", "embedding.py", "mixer.py", "head.py")
-_FUNCTIONS = ("positional_embedding", "forward", "decode_s1", "decode_s2", "rotate_half", "apply_rotary", "scaled_attention", "update_cache", "norm", "project", "mlp", "sample_logits")
-_SOURCES = ("pos = torch.arange(x.shape[0]) + idx", "return y + len(tag)", "h = self.norm(x) * self.weight", "k, v = kv_cache.append(layer, k, v)", "x = x.view(batch, seq, -1)", "return F.linear(x, self.w)")
+_FUNCTIONS = (
+    "positional_embedding",
+    "forward",
+    "decode_s1",
+    "decode_s2",
+    "rotate_half",
+    "apply_rotary",
+    "scaled_attention",
+    "update_cache",
+    "norm",
+    "project",
+    "mlp",
+    "sample_logits",
+)
+_SOURCES = (
+    "pos = torch.arange(x.shape[0]) + idx",
+    "return y + len(tag)",
+    "h = self.norm(x) * self.weight",
+    "k, v = kv_cache.append(layer, k, v)",
+    "x = x.view(batch, seq, -1)",
+    "return F.linear(x, self.w)",
+)
 _GUARDS = (
     "kv_cache._current_idx[{layer}] == {value}",
     "tag == 'tag{layer}_{letters}'",
@@ -32,7 +52,9 @@ _SKIPS = (
     "multiple devices: device(type='cuda', index=0), device(type='cpu')",
     "graph with symbolic shapes inputs and config.triton.cudagraph_skip_dynamic_graphs=True.",
 )
-_GUIDE = "To diagnose recompilation issues, see https://docs.pytorch.org/docs/main/user_guide/torch_compiler/compile/programming_model.recompilation.html"
+_GUIDE = (
+    "To diagnose recompilation issues, see https://docs.pytorch.org/docs/main/user_guide/torch_compiler/compile/programming_model.recompilation.html"
+)
 _GUARDS_PY = "torch/_dynamo/guards.py:5396]"
 _CONVERT_PY = "torch/_dynamo/convert_frame.py:1994]"
 _BREAKS_PY = "torch/_dynamo/symbolic_convert.py:5124]"
@@ -63,7 +85,12 @@ class CompiledFunction:
     def reason(self, number: int) -> str:
         """Why entry `number` does not fit the call that now comes: `6/7: kv_cache._current_idx[7] == 0   # source  # file:line in f`."""
         text = self.guard.format(
-            layer=self.layer, value=8 + number, actual=8 + self.entry_count, axis=self.layer % 3, letters="x" * number, identity=139942232097072 + 4096 * number
+            layer=self.layer,
+            value=8 + number,
+            actual=8 + self.entry_count,
+            axis=self.layer % 3,
+            letters="x" * number,
+            identity=139942232097072 + 4096 * number,
         )
         # torch pads the guard and shortens the path by common prefix characters, not by folders.
         return f"{self.frame_id}/{number}: {text:<55}  # {self.source}  # {self.file[2:]}:{self.line_no + 2} in {self.name}"
@@ -162,7 +189,10 @@ def backend_failure(rng: random.Random) -> Chunk:
     """An uncaught compile failure: an unprefixed traceback."""
     number = rng.randrange(20, 900)
     if rng.random() < 0.5:
-        last = ["torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:", "RuntimeError: Triton Error [CUDA]: an illegal memory access was encountered"]
+        last = [
+            "torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:",
+            "RuntimeError: Triton Error [CUDA]: an illegal memory access was encountered",
+        ]
     else:
         last = ["torch._dynamo.exc.FailOnRecompileLimitHit: Hard failure due to fullgraph=True"]
     head = ["Traceback (most recent call last):", f'  File "/srv/app/models/serve.py", line {number}, in step', "    out = self.model(batch)"]

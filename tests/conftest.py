@@ -1,6 +1,6 @@
 """How the tests read: through the product's own path, files to blocks to events, in this process.
 
-    python -m tests.truth ROOT --events tests.conftest:events_of_bytes
+python -m tests.truth ROOT --events tests.conftest:events_of_bytes
 """
 
 from __future__ import annotations

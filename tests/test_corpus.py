@@ -12,7 +12,6 @@ import argparse
 import json
 import sys
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -50,24 +49,11 @@ def test_events_equal_what_torch_did(run: Run, view: View, paths: list[Path]) ->
 
 QUOTES_TORCH = "s18_mixed_app"  # an application whose own lines quote the message
 SKIPPED = [
-    path
-    for path in sorted((DATA / "torch").glob("*/*.log"))
-    if b"skipping cudagraph" in path.read_bytes() and not path.name.startswith(QUOTES_TORCH)
+    path for path in sorted((DATA / "torch").glob("*/*.log")) if b"skipping cudagraph" in path.read_bytes() and not path.name.startswith(QUOTES_TORCH)
 ]
-SAME_PREFIX = "of two messages with the very same torch prefix the second is lost when another rule finds it"
-LOSES_ONE = ("2.5.1/s21_cudagraph_emulated", "2.9.1/s21_cudagraph_emulated", "2.13.0/s21_cudagraph_emulated", "2.13.0/s21_cudagraph_uncaught")
 
 
-def skip_cells() -> Sequence[object]:
-    """The logs with skipped cudagraphs; those that lose one are marked."""
-    labels = {path: f"{path.parent.name}/{path.stem}" for path in SKIPPED}
-    return [
-        pytest.param(path, marks=pytest.mark.xfail(strict=True, reason=SAME_PREFIX) if label in LOSES_ONE else (), id=label)
-        for path, label in labels.items()
-    ]
-
-
-@pytest.mark.parametrize("path", skip_cells())
+@pytest.mark.parametrize("path", SKIPPED, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_each_skipped_cudagraph_is_an_event(path: Path) -> None:
     """Every line that says "skipping cudagraph" is one event, a skip or a graph recorded again."""
     lines = sum(b"skipping cudagraph" in line for line in path.read_bytes().splitlines())

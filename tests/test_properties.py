@@ -273,7 +273,6 @@ def test_mutated_logs(name: str, seed: int) -> None:
     harmless(mutated(random.Random(seed), log(name)))
 
 
-@pytest.mark.xfail(strict=True, reason="a line of another writer between lines of one torch prefix is taken for a part of its record")
 @settings(max_examples=300)
 @given(names, seeds)
 def test_mutated_logs_in_blocks(name: str, seed: int) -> None:
@@ -283,7 +282,6 @@ def test_mutated_logs_in_blocks(name: str, seed: int) -> None:
     same(engine_events([data]), engine_events(split(rng, data)))
 
 
-@pytest.mark.xfail(strict=True, reason="a record's `partial` depends on lines that only the slow reference looks at")
 @settings(max_examples=300)
 @given(names, seeds)
 def test_mutated_logs_without_the_matcher(name: str, seed: int) -> None:
@@ -302,7 +300,6 @@ RECORD = (
 )
 
 
-@pytest.mark.xfail(strict=True, reason="the fast path over equal prefixes swallows what stands between two of them")
 @pytest.mark.parametrize("place", [2, 3])
 def test_a_foreign_line_inside_a_record(place: int) -> None:
     """A line of another writer between two lines of a record is read for itself, and counted."""
@@ -312,7 +309,6 @@ def test_a_foreign_line_inside_a_record(place: int) -> None:
     assert found == [("recompile", 1, 2), ("cudagraph_skip", place + 1, 1), ("recompile", 6, 0)]
 
 
-@pytest.mark.xfail(strict=True, reason="the second message is taken for a part of the first, whose prefix it has")
 def test_two_messages_with_one_prefix() -> None:
     """Two messages of one place in the same millisecond are two events, also when two rules find them."""
     prefix = b"W1120 10:43:22.983000 11485 torch/_inductor/cudagraph_utils.py:205] [__perf_hints] "
@@ -322,7 +318,6 @@ def test_two_messages_with_one_prefix() -> None:
     assert found == [("cudagraph_skip", 1), ("cudagraph_rerecord", 2)]
 
 
-@pytest.mark.xfail(strict=True, reason="a torn last line marks a record partial although a later line of its process had closed it")
 def test_a_torn_last_line_far_behind_a_record() -> None:
     """A record that a later line of the same process has closed is complete, whatever the last line of the log looks like."""
     later = b"W1120 10:55:37.000000 15144 torch/other.py:1] [24/0] something else\n"
@@ -368,7 +363,6 @@ def facts_known(cut: list[Event], full: list[Event]) -> None:
         assert {event[field] for event in cut} <= known
 
 
-@pytest.mark.xfail(strict=True, reason="a function's name cut within a stack line; a torch prefix cut within itself (cudagraphs)")
 @settings(max_examples=200)
 @given(names, shares)
 def test_cut_anywhere(name: str, share: float) -> None:
@@ -381,11 +375,7 @@ def test_cut_anywhere(name: str, share: float) -> None:
         assert differences(Variant("cut", lambda data: data, CUT_FACTS), full, cut) == []
 
 
-OVERWRITTEN = pytest.mark.xfail(strict=True, reason="the last stack line that is left is taken for the last of the stack")
-CUT_NAMES = [pytest.param(name, marks=OVERWRITTEN if name in ("bot-2025-10-30.log", "05_model_failures.log") else ()) for name in SMALL]
-
-
-@pytest.mark.parametrize("name", CUT_NAMES)
+@pytest.mark.parametrize("name", SMALL)
 def test_cut_at_every_line(name: str) -> None:
     """Cut at any line border, no function or file is invented."""
     data, full = log(name), as_json(whole(name))
@@ -441,17 +431,13 @@ LOREM = (
 )  # fmt: skip
 
 
-STRING_LITERAL = pytest.mark.xfail(strict=True, reason="a string literal alone on a line of source code is taken for an entry of a notebook")
-LOOKALIKE_NAMES = [pytest.param(name, marks=STRING_LITERAL if name == "source" else ()) for name in sorted(LOOKALIKES)]
-
-
-@pytest.mark.parametrize("name", LOOKALIKE_NAMES)
+@pytest.mark.parametrize("name", sorted(LOOKALIKES))
 def test_lookalikes(name: str) -> None:
     """Text that only speaks about torch's or the bot's messages is no event."""
     assert [(event.kind, event.line) for event in engine_events([LOOKALIKES[name].encode()])] == []
 
 
-@pytest.mark.parametrize("name", LOOKALIKE_NAMES)
+@pytest.mark.parametrize("name", sorted(LOOKALIKES))
 def test_lookalikes_inside_carriers(name: str) -> None:
     """Nor is it one behind the prefix of a carrier."""
     for prefix in ("> ", "bot-1  | ", "2025-11-20T10:28:52.255000123Z ", "Nov 20 10:28:52 host python3[3989]: "):

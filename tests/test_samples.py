@@ -51,11 +51,7 @@ def lines(text: str) -> list[Event]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-SAME_PREFIX = pytest.mark.xfail(strict=True, reason="of two messages with the very same torch prefix the second is lost when another rule finds it")
-CELLS = [pytest.param(path, marks=SAME_PREFIX if path.name == "cudagraphs.log" else (), id=path.name) for path in sources()]
-
-
-@pytest.mark.parametrize("sample", CELLS)
+@pytest.mark.parametrize("sample", sources(), ids=lambda path: path.name)
 def test_sample(sample: Path) -> None:
     """`recompile-watch events` prints exactly the expected events."""
     assert lines(printed(sample)) == lines(expected_path(sample).read_text())

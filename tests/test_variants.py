@@ -17,15 +17,10 @@ from tests.variants import SELECTED, VARIANTS, Variant, differences
 
 BOT = "bot-2025-10-30"
 NO_BORDER = "the record's last line and the application's next line (`[app] rank 1 done`) stand on one line: no border is left to see"
-STAMPED = ("github_actions", "gitlab", "logging", "hydra", "cri", "cri_partial", "kubectl_timestamps")
 # Cells that cannot be as before, or are not yet: (variant, log) -> why.
 KNOWN: dict[tuple[str, str], str] = {
     ("newlines_to_spaces", "2.5.1/s14_ranks"): NO_BORDER,
     ("whitespace_collapsed", "2.5.1/s14_ranks"): NO_BORDER,
-    **{(name, BOT): "`[ERROR FORMATTING LOG] ...` behind a stamp: its bracket is taken for a level" for name in STAMPED},
-    ("loguru", BOT): "the rows of a table, each behind a logger's own prefix, are not joined with its title",
-    ("list_indent", BOT): "the bot's own prefixes are not seen behind an indentation",
-    ("notebook", BOT): "the colours around the bot's level are \\u001b in a notebook, and its prefixes are not seen then",
     ("wrap_words_80", "2.5.1/s14_ranks"): "`[app]` would have fitted on the line before, so it began a line of its own; the unwrapper joins it",
 }
 

@@ -1,6 +1,6 @@
 """Says where parsed events differ from what torch itself did, as the corpus recorded it.
 
-The corpus (`/work/shared/corpus/torch`) holds raw logs and, beside each, a `truth.json` written
+A corpus, one folder per torch version and run, holds raw logs and, beside each, a `truth.json` written
 by hooks inside dynamo. `compare` takes the events a parser printed for one log and returns one
 readable line per difference; an empty list means equal. What a log can show at all depends on
 the environment of its run: `expected` says it.
@@ -291,11 +291,7 @@ def comment_start(code: str) -> int:
 
 def truth_blocks(truth: Mapping[str, Any]) -> list[Block]:
     """The recompiles of a truth in order."""
-    raised = [
-        str(item["message"])
-        for item in truth.get("exceptions") or ()
-        if str(item["type"]).endswith("RecompileError")
-    ]
+    raised = [str(item["message"]) for item in truth.get("exceptions") or () if str(item["type"]).endswith("RecompileError")]
     blocks = []
     for item in truth["events"]:
         if item["kind"] != "recompile":
@@ -317,9 +313,7 @@ def truth_blocks(truth: Mapping[str, Any]) -> list[Block]:
     return blocks
 
 
-def _raised_reasons(
-    item: Mapping[str, Any], messages: Sequence[str]
-) -> tuple[list[str] | None, int | None]:
+def _raised_reasons(item: Mapping[str, Any], messages: Sequence[str]) -> tuple[list[str] | None, int | None]:
     start = f"Recompiling function {item['fn']} in {item['file']}:{item['line']}"
     for message in messages:
         lines = message.split("\n")
@@ -335,9 +329,7 @@ def truth_breaks(truth: Mapping[str, Any], version: tuple[int, int]) -> list[Bre
     listed = truth.get("graph_break_events")
     if listed is None:
         return None
-    breaks = [
-        Break(item["file"], type_line(item["reason"]), original_name(item["fn"])) for item in listed
-    ]
+    breaks = [Break(item["file"], type_line(item["reason"]), original_name(item["fn"])) for item in listed]
     return breaks + (skipped_frames(truth) if version < (2, 10) else [])
 
 
@@ -384,11 +376,7 @@ def compare(
     if isinstance(truth, dict):
         return _compare_one(events, truth, meta, expectation)
     compared = ("recompile", "recompile_limit_hit", "graph_break")
-    problems = [
-        f"{event['kind']} without rank at line {_line(event)}"
-        for event in events
-        if event.get("rank") is None and event["kind"] in compared
-    ]
+    problems = [f"{event['kind']} without rank at line {_line(event)}" for event in events if event.get("rank") is None and event["kind"] in compared]
     for rank, one in enumerate(truth):
         mine = [event for event in events if event.get("rank") == rank]
         found = _compare_one(mine, one, meta, expectation)
@@ -396,18 +384,14 @@ def compare(
     return problems
 
 
-def _compare_one(
-    events: list[Event], truth: Mapping[str, Any], meta: Mapping[str, Any], want: Expectation
-) -> list[str]:
+def _compare_one(events: list[Event], truth: Mapping[str, Any], meta: Mapping[str, Any], want: Expectation) -> list[str]:
     problems = _compare_recompiles(events, truth, want)
     problems += _compare_limits(events, truth, want)
     problems += _compare_breaks(events, truth, version_of(meta), want)
     return problems + (_compare_exceptions(events, truth) if want.exceptions else [])
 
 
-def _compare_recompiles(
-    events: list[Event], truth: Mapping[str, Any], want: Expectation
-) -> list[str]:
+def _compare_recompiles(events: list[Event], truth: Mapping[str, Any], want: Expectation) -> list[str]:
     blocks = [block for block in truth_blocks(truth) if _shown(block, want)]
     found = [event for event in events if event["kind"] == "recompile"]
     problems = []
@@ -457,9 +441,7 @@ def _compare_limits(events: list[Event], truth: Mapping[str, Any], want: Expecta
             if item["kind"] == "limit_hit":
                 true[(item["fn"], item["file"], item["line"]), item["limit_type"]] += 1
     got: Counter[tuple[Place, str]] = Counter(
-        (_place(event), str(event.get("limit_name")))
-        for event in events
-        if event["kind"] == "recompile_limit_hit"
+        (_place(event), str(event.get("limit_name"))) for event in events if event["kind"] == "recompile_limit_hit"
     )
     problems = []
     for key in sorted(true.keys() | got.keys(), key=repr):
@@ -478,11 +460,7 @@ def _compare_exceptions(events: list[Event], truth: Mapping[str, Any]) -> list[s
         elif str(item["message"]).startswith("Detected recompile when torch.compile stance"):
             true["recompile_forbidden"] += 1
     got = Counter(str(event["kind"]) for event in events)
-    return [
-        f"{got[kind]} {kind} events, truth {true[kind]}"
-        for kind in ("recompile_limit_error", "recompile_forbidden")
-        if got[kind] != true[kind]
-    ]
+    return [f"{got[kind]} {kind} events, truth {true[kind]}" for kind in ("recompile_limit_error", "recompile_forbidden") if got[kind] != true[kind]]
 
 
 def _compare_breaks(
@@ -523,20 +501,14 @@ def _break_bounds(
     return (total if want.repeats else len(counted)) + skipped, total + skipped
 
 
-def _missing_reasons(
-    found: list[Event], truth: Mapping[str, Any], version: tuple[int, int]
-) -> list[str]:
+def _missing_reasons(found: list[Event], truth: Mapping[str, Any], version: tuple[int, int]) -> list[str]:
     if version >= (2, 7):
         return []
     texts = [_break_text(event) for event in found]
     counted: Mapping[str, int] = truth["counters"].get("graph_break") or {}
     reasons = [reason.split("\n")[0] for reason in counted]
     reasons += [skip.reason for skip in skipped_frames(truth)]
-    return [
-        f"no graph_break with reason {reason!r}"
-        for reason in reasons
-        if not any(reason.strip() in text for text in texts)
-    ]
+    return [f"no graph_break with reason {reason!r}" for reason in reasons if not any(reason.strip() in text for text in texts)]
 
 
 def _align_breaks(found: list[Event], breaks: list[Break]) -> list[str]:
@@ -546,15 +518,11 @@ def _align_breaks(found: list[Event], breaks: list[Break]) -> list[str]:
     for number, true in enumerate(breaks, 1):
         match = next((event for event in left if _is_break(event, true)), None)
         if match is None:
-            problems.append(
-                f"graph break {number} of {len(breaks)} ({true.function}, "
-                f"{true.file}, {true.reason!r}): no such event"
-            )
+            problems.append(f"graph break {number} of {len(breaks)} ({true.function}, {true.file}, {true.reason!r}): no such event")
         else:
             left.remove(match)
     problems += [
-        f"graph_break too many at line {_line(event)}: {event.get('function')} "
-        f"{event.get('file')}:{event.get('line_no')} {_break_text(event)[:80]!r}"
+        f"graph_break too many at line {_line(event)}: {event.get('function')} {event.get('file')}:{event.get('line_no')} {_break_text(event)[:80]!r}"
         for event in left
     ]
     known = {true.function for true in breaks}
@@ -605,10 +573,8 @@ def events_of_path(path: Path) -> list[Event]:
     """What `recompile-watch events PATH` prints."""
     beside = Path(sys.executable).with_name("recompile-watch")
     program = str(beside) if beside.exists() else shutil.which("recompile-watch")
-    if program is None:
-        command = [sys.executable, "-m", "recompile_watch", "events", str(path)]
-    else:
-        command = [program, "events", str(path)]
+    start = [program] if program else [sys.executable, "-m", "recompile_watch"]
+    command = [*start, "events", str(path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1, 2, 3) or "Traceback (most recent" in done.stderr:
         message = f"{' '.join(command)}: exit {done.returncode}: {done.stderr.strip()[-400:]}"
@@ -644,9 +610,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Compares every run below ROOT; status 1 when one differs."""
     parser = argparse.ArgumentParser(prog="python -m tests.truth", description=main.__doc__)
     parser.add_argument("root", type=Path, metavar="ROOT")
-    parser.add_argument(
-        "--events", default="tests.truth:events_of_bytes", metavar="MODULE:FUNCTION"
-    )
+    parser.add_argument("--events", default="tests.truth:events_of_bytes", metavar="MODULE:FUNCTION")
     parser.add_argument("--runs", default="*", metavar="GLOB", help="such as '2.5.1/s1*'")
     parser.add_argument("--all", action="store_true", help="every difference, not the first ones")
     options = parser.parse_args(arguments)

@@ -130,9 +130,7 @@ def records(data: bytes) -> list[list[bytes]]:
 def is_prefixed(data: bytes) -> bool:
     """Whether every line that tells of torch carries torch's own prefix at its start."""
     lines = split_lines(data)
-    return any(map(glog_prefix, lines)) and all(
-        glog_prefix(line) is not None or not TORCH_TEXT.search(line) for line in lines
-    )
+    return any(map(glog_prefix, lines)) and all(glog_prefix(line) is not None or not TORCH_TEXT.search(line) for line in lines)
 
 
 def is_single_process(data: bytes) -> bool:
@@ -336,10 +334,7 @@ def on_windows(events: list[Event]) -> list[Event]:
         {
             **event,
             "file": windows_path(event["file"]) if event.get("file") else None,
-            "reasons": [
-                {**reason, "text": re.sub(r"/srv/bot/[\w./-]*", _windows_match, reason["text"])}
-                for reason in event.get("reasons") or []
-            ],
+            "reasons": [{**reason, "text": re.sub(r"/srv/bot/[\w./-]*", _windows_match, reason["text"])} for reason in event.get("reasons") or []],
         }
         for event in events
     ]
@@ -409,10 +404,7 @@ def progress_bars(data: bytes) -> bytes:
 def coloured(data: bytes) -> bytes:
     """Each line in ANSI colours."""
     codes = itertools.cycle((b"33", b"2;37", b"1;31", b"38;5;208"))
-    return join_lines(
-        b"\x1b[" + code + b"m" + line + b"\x1b[0m"
-        for code, line in zip(codes, split_lines(data), strict=False)
-    )
+    return join_lines(b"\x1b[" + code + b"m" + line + b"\x1b[0m" for code, line in zip(codes, split_lines(data), strict=False))
 
 
 def utf_16(order: str, data: bytes) -> bytes:
@@ -561,10 +553,7 @@ def _bytes() -> Iterator[Variant]:
     yield Variant("app_lines", app_lines, suits=is_prefixed)
 
 
-VARIANTS: dict[str, Variant] = {
-    variant.name: variant
-    for variant in itertools.chain(_prefixes(), _wrappers(), _pasted(), _bytes())
-}
+VARIANTS: dict[str, Variant] = {variant.name: variant for variant in itertools.chain(_prefixes(), _wrappers(), _pasted(), _bytes())}
 
 
 # --- comparing ------------------------------------------------------------------------------
@@ -700,9 +689,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Mangles a selection of the corpus' logs and compares the events; status 1 on a difference."""
     parser = argparse.ArgumentParser(prog="python -m tests.variants", description=main.__doc__)
     parser.add_argument("root", type=Path, metavar="ROOT")
-    parser.add_argument(
-        "--events", default="tests.truth:events_of_bytes", metavar="MODULE:FUNCTION"
-    )
+    parser.add_argument("--events", default="tests.truth:events_of_bytes", metavar="MODULE:FUNCTION")
     parser.add_argument("--variant", default="*", metavar="NAME", help="a glob of variant names")
     parser.add_argument("--runs", metavar="GLOB", help="such as '2.5.1/s0*' (default: a selection)")
     options = parser.parse_args(arguments)
@@ -711,10 +698,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     originals = {label: source(log, "bot.log") for label, log in data.items()}
     cells: dict[str, dict[str, Cell]] = {}
     for name in fnmatch.filter(VARIANTS, options.variant):
-        cells[name] = {
-            label: check(VARIANTS[name], log, source, originals[label])
-            for label, log in data.items()
-        }
+        cells[name] = {label: check(VARIANTS[name], log, source, originals[label]) for label, log in data.items()}
     print_matrix(cells, list(data))
     flat = [cell for row in cells.values() for cell in row.values() if cell.problems is not None]
     failed = [cell for cell in flat if cell.error or cell.problems]

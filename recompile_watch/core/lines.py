@@ -98,7 +98,7 @@ class LineReader:
         if self._unwrapper is not None:
             for number, offset, text in self._unwrapper.end():
                 closed += self.joiner.line(number, offset, text)
-        return closed + self.joiner.close()
+        return closed + self.joiner.close(self._offset)
 
     def _hold(self, part: bytes) -> None:
         """Keeps the beginning of a line whose newline has not come yet; of a monster only its length."""
@@ -236,7 +236,8 @@ class LineReader:
             record.size += len(run[0])
             record.last_line, record.end = self._number - 1, self._offset
             position = run.end()
-        if _HEADER.match(region, position) is not None:
+        header = _HEADER.match(region, position)
+        if header is not None and region[header.end() : header.end() + 2] != b"  ":
             closed += self.joiner.close_only()
         return position
 
@@ -265,13 +266,7 @@ class LineReader:
         stop = region.rfind(b"\n", position, position + _RUN_BYTES)
         if stop < 0:
             return 0
-        parts = region[position + width : stop].split(b"\n" + prefix)
-        parts[-1] = parts[-1].partition(b"\n")[0]
-        if not self._plain.issuperset(parts):
-            for index, text in enumerate(parts):
-                if text not in self._plain and not self._is_plain(text):
-                    del parts[index:]
-                    break
+        parts = self._plain_beginning(region[position + width : stop].split(b"\n" + prefix))
         length = sum(map(len, parts)) + len(parts) * (width + 1)
         if not parts or record.size + length > MAX_RECORD_BYTES or len(record.texts) + len(parts) > 50 * record.rule.max_lines:
             return 0
@@ -279,6 +274,20 @@ class LineReader:
         record.size += length - len(parts) * (width + 1)
         self._number += len(parts)
         return length
+
+    def _plain_beginning(self, parts: list[bytes]) -> list[bytes]:
+        """The parts as far as they are plain; one with a newline ends in lines without the prefix, and is the last."""
+        if self._plain.issuperset(parts):
+            return parts
+        for index, text in enumerate(parts):
+            if text in self._plain:
+                continue
+            line, foreign, _ = text.partition(b"\n")
+            if line not in self._plain and not self._is_plain(line):
+                return parts[:index]
+            if foreign:
+                return [*parts[:index], line]
+        return parts
 
     def _is_plain(self, text: bytes) -> bool:
         """True when this is an indented message that peeling would leave as it stands; remembered."""

@@ -86,7 +86,7 @@ BRACKET_INSIDE = re.compile(rb"\[" + ISO + rb"\] (?:\[" + COMPILE_ID + rb"\] )?t
 TORCH_AHEAD = re.compile(rb"[\s>*`_#~|-]{1,60}(?=(?:\[(?:rank|default)\d+\]:\s?)*[VDIWEC]\d{4} \d\d:\d\d:\d\d|\[(?:rank|default)\d+\]:)")
 
 TORCH_STARTS = re.compile(rb"[VDIWEC]\d{4} \d\d:\d\d:\d\d|\[(?:rank|default)\d+\]:|\[" + ISO + rb"\] (?:\[[\d/_]+\] )?torch")
-INDENTED_HEADER = re.compile(rb"[ \t]{1,12}(?=" + LEVEL + rb":[\w.]+:\S)")
+INDENTED_HEADER = re.compile(rb"[ \t]{1,12}(?=" + LEVEL + rb":[\w.]+:\S|20\d\d-\d\d-\d\d[ T]\d\d:\d\d:\d\d)")
 RANK = re.compile(rb"\[(?:rank|Rank|RANK):?[ =]?(?P<rank>\d{1,6})\]:?\s?|rank(?P<rank2>\d{1,6}): ")
 ROLE = re.compile(rb"\[[a-z_-]{1,40}\d{1,6}\]:\s?")
 MPI = re.compile(rb"\[\d+,(?P<rank>\d+)\]<std(?:out|err)>:\s?")
@@ -128,7 +128,7 @@ STAMP = re.compile(
 CLOCK = re.compile(rb"(?:(?P<date>\d\d-\d\d) )?(?P<clock>\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)(?: - |: | +|$)")
 # A header token ends in a separator that prose has not; exception names and torch's own words are message, not header.
 TOKEN = re.compile(
-    rb"(?:"
+    rb"(?!\[ERROR FORMATTING)(?:"
     rb"\[?" + LEVEL + rb"\]?(?: - | *\| ?|: ?| +|$|(?=\[))"
     rb"|\[[\w./:<> -]{1,120}\](?: - |: | +|$|(?=\[))"
     rb"|(?!(?:[\w.]*\.)?\w*(?:Error|Exception|Exceeded|Failed|Interrupt|Warning|Unsupported|Hit)\b|function:|reasons?:)"

@@ -149,6 +149,7 @@ def _peel_segment(raw: bytes) -> list[Piece]:
         element = STRING_ELEMENT.fullmatch(raw)
         text = json_string(element["body"]) if element else None
         if text is not None:
+            text = ANSI.sub(b"", text)
             return [piece for line in text.split(b"\n") if line for piece in _split(_Peeling(), line)] or _split(_Peeling(), b"")
     return _split(_Peeling(), raw)
 

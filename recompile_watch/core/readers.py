@@ -67,6 +67,9 @@ def _read_recompile(source: str, reasons_of: Reasons, record: Record, fields: Fi
     cut = (record.cut and record.unterminated) or ((record.cut or record.torn) and index is not None and len(reasons) < index)
     partial = cut or (record.rule.event == "recompile" and (not reasons or record.match is None or function is None))
     fields = {"function": None, "file": None, "line_no": None, **fields}
+    if record.cut and record.unterminated and len(record.texts) == 1:  # the head itself is cut, its last number may go on
+        fields["file"] = fields["file"] if fields["line_no"] is not None else None
+        fields["line_no"] = None
     return [sighting(source, record, fields, reasons=tuple(reasons), partial=partial)]
 
 
@@ -103,7 +106,7 @@ def _read_limit_hit(source: str, reasons_of: Reasons, record: Record, fields: Fi
 
 
 def _read_graph_break(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
-    message = record.message()
+    message = record.sure_message()
     # Dynamo's own frames come behind "Traceback" in torch before 2.6; the user's are those in front of it.
     user = frames(message.partition(b"Traceback (most recent call last):")[0] or message)
     same = [frame for frame in user if fields.get("file") in (None, frame[0]) and fields.get("line_no") in (None, frame[1])]
@@ -144,7 +147,7 @@ def _read_cudagraph_skip(source: str, reasons_of: Reasons, record: Record, field
         head = head[: instances.start()] + head[instances.end() :]
     fields["instances"] = int(instances[1]) if instances else None
     fields["reason"] = head.strip()
-    stack = frames(record.message())
+    stack = frames(record.sure_message())
     if stack:
         fields["file"], fields["line_no"], fields["function"] = stack[-1]
     partial = not head.strip() or (record.cut and record.unterminated) or (bool(tail) and not stack)
@@ -156,7 +159,7 @@ def _read_overwritten(source: str, reasons_of: Reasons, record: Record, fields: 
     message = record.message()
     begin = record.match.start() if record.match is not None else 0
     body = message[begin:].partition(b"To prevent overwriting")
-    stack = frames(re.sub(rb"\.\s*$", b"", body[0]))
+    stack = frames(re.sub(rb"\.\s*$", b"", body[0])) if body[1] else []  # a cut stack does not show its last frame
     if stack:
         fields["file"], fields["line_no"], fields["function"] = stack[-1]
     return [sighting(source, record, fields, partial=not body[1] and b"This can happen" not in message)]
@@ -167,7 +170,7 @@ def _read_exception(source: str, reasons_of: Reasons, record: Record, fields: Fi
     if isinstance(name, str):
         fields["exception"] = name.rpartition(".")[2]
     if fields.get("function") is None:
-        code = _FROM_USER_CODE.search(record.message())
+        code = _FROM_USER_CODE.search(record.sure_message())
         stack = frames(code[0]) if code else []
         if stack:
             fields["file"], fields["line_no"], fields["function"] = stack[-1]

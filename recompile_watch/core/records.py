@@ -32,7 +32,7 @@ class Record:
     line, offset: of its first physical line. texts: its message lines. at: line number and offset of each.
     match: what the rule's pattern found in the first line, None for a record whose head is cut off.
     cut: it was closed by the end of the input or a bound, not by its grammar. unterminated: its last line has no
-    newline. torn: another process wrote into the middle of one of its lines.
+    newline. torn: another process wrote into the middle of one of its lines. lead: its first physical line.
     """
 
     rule: Rule
@@ -50,6 +50,7 @@ class Record:
     cut: bool = False
     unterminated: bool = False
     torn: bool = False
+    lead: bytes = b""
 
     @property
     def takes_bare(self) -> bool:
@@ -58,7 +59,16 @@ class Record:
         torch 2.0 and the torchdynamo of 2022 print their bracket prefix on the first line only, and people cut
         the prefix when they copy.
         """
-        return self.head.torch[:1] in b"[t" or b"]" not in self.head.torch
+        return b": [" in self.head.torch or b"]" not in self.head.torch
+
+    @property
+    def hides_prefix(self) -> bool:
+        """True when its torch prefix only came out by peeling, so that its lines cannot be found by their bytes."""
+        return self.head.torch not in self.lead
+
+    def sure_message(self) -> bytes:
+        """The joined message without a last line that the end of the input cuts."""
+        return b"\n".join(self.texts[:-1] if self.cut and self.unterminated else self.texts)
 
     def message(self) -> bytes:
         """The joined message."""
@@ -75,7 +85,9 @@ class Joiner:
         self._orphans = tuple(rule for rule in rules.rules if rule.orphan is not None)
         self._open: list[Record] = []
         self._carried: dict[bytes, tuple[Piece, int, int]] = {}
-        self._number, self._offset, self._last_is_torn = 0, 0, False
+        self._number, self._offset = 0, 0
+        self._raw = b""
+        self._torn_line: bytes | None = None
 
     @property
     def open(self) -> list[Record]:
@@ -89,7 +101,7 @@ class Joiner:
 
     def wants_every_line(self) -> bool:
         """True while a bare record or a line cut by its carrier is open: the very next lines decide about it."""
-        return bool(self._carried) or any(record.takes_bare for record in self._open)
+        return bool(self._carried) or any(record.takes_bare or record.hides_prefix for record in self._open)
 
     def awaited(self) -> list[tuple[bytes, int]]:
         """The torch prefixes that go on with an open record, each with the last offset where that may happen."""
@@ -102,7 +114,9 @@ class Joiner:
         terminated: False for a last line without newline.
         """
         closed = self._expire(number, offset)
-        self._number, self._offset, self._last_is_torn = number, offset, not terminated
+        self._number, self._offset = number, offset
+        self._raw = raw
+        self._torn_line = None if terminated else raw
         for piece, first_number, first_offset in self._whole(raw, number, offset):
             closed += self._piece(first_number, first_offset, piece, before, opens)
         for record in self._open:
@@ -128,19 +142,19 @@ class Joiner:
         closed, self._open = self._open, []
         return closed
 
-    def close(self) -> list[Record]:
-        """Closes what is open, at the end of the input."""
+    def close(self, size: int) -> list[Record]:
+        """Closes what is open, at the end of an input of ``size`` bytes; a record that reaches it counts as cut."""
         closed: list[Record] = []
         for held, number, offset in self._carried.values():
             for piece in _again(held):
                 closed += self._piece(number, offset, piece, b"", True)
         self._carried.clear()
-        if self._last_is_torn:
-            for record in self._open:
-                record.unterminated = True
         closed, self._open = closed + self._open, []
         for record in closed:
-            record.cut = True
+            goes_on = self._torn_line is not None and self._torn_line != b"" and record.lead.startswith(self._torn_line)
+            if record.end >= size or (goes_on and record.end >= self._offset):
+                record.cut = True
+                record.unterminated = record.unterminated or goes_on
         return closed
 
     def _expire(self, number: int, offset: int) -> list[Record]:
@@ -169,6 +183,7 @@ class Joiner:
         if held is not None:
             piece, number, offset = held
             first = piece._replace(carried=piece.carried + first.carried)
+            self._raw = first.carried
             if last.continues and len(first.carried) < MAX_RECORD_BYTES:
                 self._carried[piece.carrier or b""] = (first, number, offset)
                 return []
@@ -180,11 +195,11 @@ class Joiner:
 
     def _piece(self, number: int, offset: int, piece: Piece, before: bytes, opens: bool) -> list[Record]:
         taker = self._taker(piece)
-        if taker is not None and not self._starts_same(taker, piece):
+        if taker is not None and not self._starts_another(taker, piece):
             self._append(taker, number, offset, piece.text)
             return []
         opened = self._opened(number, offset, piece, before) if opens else None
-        closed = self._close_beside(piece, taker)
+        closed = self._close_beside(piece, taker, opens_record=opened is not None)
         if opened is not None:
             self._open.append(opened)
         return closed
@@ -195,7 +210,7 @@ class Joiner:
             head = record.head
             if head.channel != piece.channel or head.rank != piece.rank or record.ended:
                 continue
-            if piece.torch and piece.torch == head.torch:
+            if piece.torch and piece.torch == head.torch and (head.torch in self._raw or record.hides_prefix):
                 return record
             if piece.same_entry and record.last_line == self._number and not piece.torch:
                 return record
@@ -209,14 +224,17 @@ class Joiner:
         if len(record.texts) >= rule.max_lines:
             return False
         if rule.indented:
-            return not piece.headed and piece.text[:2] == b"  " and piece.text[2:3].strip() != b""
+            return piece.text[:2] == b"  " and piece.text.strip() != b""
         return rule.continues is not None and rule.continues.match(piece.text) is not None
 
-    @staticmethod
-    def _starts_same(record: Record, piece: Piece) -> bool:
+    def _starts_another(self, record: Record, piece: Piece) -> bool:
         if piece.text[:1] in (b" ", b""):
             return False
-        return record.rule.pattern.match(piece.text) is not None and not record.rule.anywhere
+        if record.rule.pattern.match(piece.text) is not None and not record.rule.anywhere:
+            return True
+        # Two messages from one place in one millisecond have the same prefix.
+        others = (rule for rule in self._candidates(piece.text) if rule.event != record.rule.event and not rule.anywhere)
+        return any(rule.pattern.match(piece.text) is not None for rule in others)
 
     def _append(self, record: Record, number: int, offset: int, text: bytes) -> None:
         self.extend(record, number, offset, text, offset)
@@ -255,16 +273,20 @@ class Joiner:
             header = peel(before)[-1]
             if header.headed and not header.text.strip() and header.channel == piece.channel:
                 stamp = header.stamp
-        record = Record(rule, match, number, offset, piece, stamp, [piece.text], [(number, offset)], last_line=self._number, size=len(piece.text))
+        at, size = [(number, offset)], len(piece.text)
+        record = Record(rule, match, number, offset, piece, stamp, [piece.text], at, last_line=self._number, size=size, lead=self._raw)
         if (rule.continues is None and not rule.indented and record.takes_bare) or (
             rule.ends is not None and rule.ends.search(piece.text) is not None
         ):
             record.ended = True
         return record
 
-    def _close_beside(self, piece: Piece, taker: Record | None) -> list[Record]:
-        """Closes the records that a line which does not go on with them proves to be complete."""
-        closed = [record for record in self._open if record is taker or self._is_over(record, piece)]
+    def _close_beside(self, piece: Piece, taker: Record | None, *, opens_record: bool) -> list[Record]:
+        """Closes the records that a line which does not go on with them proves to be complete.
+
+        Only the head of another record closes one with a glog prefix: other lines may not have been looked at.
+        """
+        closed = [record for record in self._open if record is taker or ((opens_record or record.takes_bare) and self._is_over(record, piece))]
         self._open = [record for record in self._open if record not in closed]
         return closed
 

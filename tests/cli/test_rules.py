@@ -66,7 +66,7 @@ def test_all_mistakes_at_once(tmp_path: Path) -> None:
 def test_samples_are_run(tmp_path: Path) -> None:
     """A sample that gives no event, other fields, or an event where none should be, is a mistake."""
     for old, new, words in (
-        ("line = \"NVRM: GPU 3 has", "line = \"NVRM: GPU three has", "gives no gpu_lost event"),
+        ('line = "NVRM: GPU 3 has', 'line = "NVRM: GPU three has', "gives no gpu_lost event"),
         ("fields = { gpu = 3 }", "fields = { gpu = 4 }", "gpu is 3, not 4"),
         ("the bus has fallen off the cliff", "GPU 1 has fallen off the bus", "key 'no_match' number 1: gives a gpu_lost event"),
     ):

@@ -112,9 +112,7 @@ def test_refused_recompiles_belong_to_the_limit() -> None:
     assert limit.title == "f hit the recompile limit (8)"
 
 
-@pytest.mark.parametrize(
-    "kind", ["recompile_limit_hit", "recompile_limit_error", "recompile_forbidden", "cudagraph_overwritten_error"]
-)
+@pytest.mark.parametrize("kind", ["recompile_limit_hit", "recompile_limit_error", "recompile_forbidden", "cudagraph_overwritten_error"])
 def test_what_stops_or_disables_compilation_is_critical(kind: str) -> None:
     """Limit hits and errors are critical from the first one on."""
     assert only([event(kind)]).severity == "critical"

@@ -6,7 +6,7 @@ import random
 
 from recompile_watch.config import load_rules
 from recompile_watch.core.analysis import Analysis, Facts, SourceFacts
-from recompile_watch.core.bulk import Bulk
+from recompile_watch.core.bulk import Bulk, MetricTable
 from recompile_watch.core.engine import SourceEngine
 from recompile_watch.core.events import EXTRA_FIELDS, Event
 from recompile_watch.core.scan import LiteralMatcher
@@ -141,6 +141,8 @@ def test_rows_read_in_bulk_count_like_events() -> None:
         for item in engine.feed(text) + engine.end():
             if isinstance(item, Event):
                 analysis.add(item)
+            elif isinstance(item, MetricTable):
+                analysis.add_table(item)
             else:
                 analysis.add_rows(item)
         reports.append(analysis.report(Facts((SourceFacts("bot.log"),))))

@@ -97,9 +97,7 @@ def test_empty_members_add_no_lines(tmp_path: Path) -> None:
     assert content_of(source_of(*(tmp_path / name for name in "abcde")))[0] == b"one\ntwo\nthree"
 
 
-@given(
-    st.text(st.characters(codec="utf-16"), min_size=1), st.integers(1, 9), st.sampled_from(["utf-16-le", "utf-16-be"])
-)
+@given(st.text(st.characters(codec="utf-16"), min_size=1), st.integers(1, 9), st.sampled_from(["utf-16-le", "utf-16-be"]))
 def test_utf16_blocks_may_end_anywhere(text: str, block_bytes: int, codec: str) -> None:
     """A file read in blocks of a few bytes gives the text it holds."""
     with tempfile.TemporaryDirectory() as folder:
@@ -163,9 +161,7 @@ def test_a_file_that_grows_is_read_a_little_further(tmp_path: Path) -> None:
     for growth_bytes, total, counts in ((2000, 7000, {"grew_past_limit": 1}), (9000, 10_000, {})):
         path.write_bytes(b"x" * 5000)
         unread = Unread()
-        blocks = read_blocks(
-            source_of(path), limits=ReadLimits(block_bytes=1000, growth_bytes=growth_bytes), unread=unread
-        )
+        blocks = read_blocks(source_of(path), limits=ReadLimits(block_bytes=1000, growth_bytes=growth_bytes), unread=unread)
         read_bytes = len(next(blocks))
         with path.open("ab") as writer:
             writer.write(b"y" * 5000)
@@ -255,9 +251,7 @@ def run_on_standard_input(command: str, content: bytes) -> subprocess.CompletedP
         "for block in read_blocks(find_sources(['-'])[0][0]): sys.stdout.buffer.write(block)"
     )
     full = command.format('"$0" -c "$1"')
-    return subprocess.run(
-        ["sh", "-c", full, sys.executable, script], input=content, capture_output=True, check=False, timeout=60
-    )
+    return subprocess.run(["sh", "-c", full, sys.executable, script], input=content, capture_output=True, check=False, timeout=60)
 
 
 def test_standard_input_is_read() -> None:
@@ -312,8 +306,5 @@ def test_ranges_add_up(content: bytes, cuts: list[int], block_bytes: int) -> Non
         path = str(Path(folder, "a"))
         Path(path).write_bytes(content)
         ends = [*borders[1:], None]
-        pieces = [
-            b"".join(read_range(path, *borders_of, block_bytes=block_bytes))
-            for borders_of in zip(borders, ends, strict=True)
-        ]
+        pieces = [b"".join(read_range(path, *borders_of, block_bytes=block_bytes)) for borders_of in zip(borders, ends, strict=True)]
     assert b"".join(pieces) == content

@@ -30,9 +30,7 @@ def test_a_family_is_ordered_oldest_first(family: list[str]) -> None:
     assert oldest_first(shuffled) == family
 
 
-@pytest.mark.parametrize(
-    "name", ["bot.log", "2025-10-30.log", "bot-2025-10-30.log", "a.2025", "20251030", ".1", "x.log.old", "a\nb.log"]
-)
+@pytest.mark.parametrize("name", ["bot.log", "2025-10-30.log", "bot-2025-10-30.log", "a.2025", "20251030", ".1", "x.log.old", "a\nb.log"])
 def test_other_names_stand_alone(name: str) -> None:
     """A name that only looks a little rotated is the live log of its own family."""
     assert parse_rotated_name(name).stem == name

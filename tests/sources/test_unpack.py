@@ -30,9 +30,7 @@ def packed_with(compression: Compression, content: bytes) -> bytes:
     return zstandard.ZstdCompressor(write_checksum=True).compress(content)
 
 
-def unpacked(
-    chunks: list[bytes], compression: Compression, limits: ReadLimits = DEFAULT_LIMITS
-) -> tuple[bytes, dict[str, int]]:
+def unpacked(chunks: list[bytes], compression: Compression, limits: ReadLimits = DEFAULT_LIMITS) -> tuple[bytes, dict[str, int]]:
     """The bytes and what was counted; also checks the promises on the blocks' sizes."""
     unread = Unread()
     blocks = list(unpack(iter(chunks), compression, limits, unread))
@@ -52,9 +50,7 @@ def cut(whole: bytes, places: list[int]) -> list[bytes]:
     st.sampled_from([GZIP, ZSTD]),
     st.integers(1, 300),
 )
-def test_members_and_borders_do_not_matter(
-    parts: list[bytes], places: list[int], compression: Compression, block_bytes: int
-) -> None:
+def test_members_and_borders_do_not_matter(parts: list[bytes], places: list[int], compression: Compression, block_bytes: int) -> None:
     """However content is split into members and those into chunks, the same bytes come out."""
     packed = b"".join(packed_with(compression, part) for part in parts)
     limits = ReadLimits(block_bytes=block_bytes)
@@ -140,9 +136,7 @@ def test_a_zstd_frame_that_wants_too_much_memory_is_refused() -> None:
     ],
     ids=["garbage", "one_byte", "padding", "padding_and_garbage"],
 )
-def test_what_follows_the_last_member_is_counted(
-    compression: Compression, tail: bytes, reasons: dict[str, int]
-) -> None:
+def test_what_follows_the_last_member_is_counted(compression: Compression, tail: bytes, reasons: dict[str, int]) -> None:
     """Nothing after the last member spoils the members."""
     packed = packed_with(compression, b"content\n") + tail
     assert unpacked([packed], compression) == (b"content\n", reasons)

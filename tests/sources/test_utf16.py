@@ -46,9 +46,7 @@ def test_borders_do_not_matter_in_damage_either(encoded: bytes, cuts: list[int],
     whole[0].decode()
 
 
-@pytest.mark.parametrize(
-    "tail", [b"\x3d\xd8", b"\x3d\xd8\x00", b"a"], ids=["high_surrogate", "pair_and_a_half", "odd_byte"]
-)
+@pytest.mark.parametrize("tail", [b"\x3d\xd8", b"\x3d\xd8\x00", b"a"], ids=["high_surrogate", "pair_and_a_half", "odd_byte"])
 def test_a_cut_off_end_is_counted(tail: bytes) -> None:
     """Half a character at the end becomes U+FFFD and is counted once."""
     assert converted([b"a\0" + tail], Encoding.UTF16_LE) == ("a\ufffd".encode(), {"invalid_utf16": 1})
