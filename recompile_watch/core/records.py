@@ -17,6 +17,7 @@ from recompile_watch.core.rules import Match, Rule, Ruleset
 from recompile_watch.core.scan import Matcher
 
 REACH_BYTES = 1 << 16  # how far behind its last line a torch record may still go on (other ranks, other threads print between)
+PREFIX_STUMP = 20  # as many bytes of a torch prefix, its level and time, tell where it begins in a line
 REACH_LINES = 200  # the same for a bare record while only lines of other channels pass
 MAX_RECORD_BYTES = 4 << 20
 # What a line of these artifacts can be the head of; their records quote exceptions that are no events.
@@ -65,6 +66,10 @@ class Record:
     def hides_prefix(self) -> bool:
         """True when its torch prefix only came out by peeling, so that its lines cannot be found by their bytes."""
         return self.head.torch not in self.lead
+
+    def begins_like(self, stump: bytes) -> bool:
+        """True when the stump of a line may be one of its own: it is how its first line, or its prefix there, begins."""
+        return self.lead.startswith(stump) or self.lead.startswith(stump, self.lead.find(self.head.torch[:PREFIX_STUMP]))
 
     def sure_message(self) -> bytes:
         """The joined message without a last line that the end of the input cuts."""
@@ -151,7 +156,7 @@ class Joiner:
         self._carried.clear()
         closed, self._open = closed + self._open, []
         for record in closed:
-            goes_on = self._torn_line is not None and self._torn_line != b"" and record.lead.startswith(self._torn_line)
+            goes_on = bool(self._torn_line) and record.begins_like(self._torn_line or b"")
             if record.end >= size or (goes_on and record.end >= self._offset):
                 record.cut = True
                 record.unterminated = record.unterminated or goes_on
