@@ -339,6 +339,14 @@ def test_mutated_archives(kind: str, name: str, seed: int) -> None:
         assert "\n" not in str(error)
 
 
+@pytest.mark.parametrize("value", [rb'"\\ud800"', rb'"a\\udfffb"', '"²"'.encode(), b"[1, 999]", b"NaN", b"1e400"])
+@pytest.mark.parametrize("key", ["MESSAGE", "_PID", "rank", "time", "stream", "log"])
+def test_strange_values_in_json_lines(key: str, value: bytes) -> None:
+    """Half characters, digits of other scripts and numbers that are none are read without an exception."""
+    line = b'{"msg": "skipping cudagraphs due to mutated inputs (2 instances)", "%s": %s}\n' % (key.encode(), value)
+    harmless(line)
+
+
 def test_monstrous_lines() -> None:
     """A line without end is passed over in bounded memory; the lines around it are read."""
     monster = b"A" * (3 * MAX_LINE_BYTES)

@@ -41,7 +41,7 @@ def read_json(raw: bytes) -> Carried | None:
     text = next((value for key in JSON_TEXT if (value := _as_bytes(entry.get(key))) is not None), None)
     if text is None:
         return None
-    channel = [f"{key}={entry[key]}".encode("utf-8", "surrogateescape") for key in JSON_CHANNEL if isinstance(entry.get(key), str | int)]
+    channel = [f"{key}={entry[key]}".encode("utf-8", "replace") for key in JSON_CHANNEL if isinstance(entry.get(key), str | int)]
     stamp = next((found for key in JSON_TIME if (found := _json_stamp(entry.get(key))) is not None), None)
     pids = (_json_int(entry, key) for key in ("_PID", "SYSLOG_PID", "pid", "process", "process_id"))
     is_whole = text.endswith(b"\n") or "log" not in entry or "stream" not in entry
@@ -51,7 +51,7 @@ def read_json(raw: bytes) -> Carried | None:
 
 def _as_bytes(value: object) -> bytes | None:
     if isinstance(value, str):
-        return value.encode("utf-8", "surrogateescape")
+        return value.encode("utf-8", "replace")
     if isinstance(value, list) and value and all(isinstance(item, int) and 0 <= item < 256 for item in value):
         return bytes(value)  # journald prints a MESSAGE that is not UTF-8 as a list of numbers
     return None
@@ -59,16 +59,16 @@ def _as_bytes(value: object) -> bytes | None:
 
 def _json_int(entry: dict[str, object], key: str) -> int | None:
     value = entry.get(key)
-    if isinstance(value, str) and value.isdigit() and len(value) < 10:
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
 def _json_stamp(value: object) -> Stamp | None:
-    if isinstance(value, str) and value.isdigit() and len(value) == 16:
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) == 16:
         return Stamp("epoch", value)
     if isinstance(value, str):
-        stamp = iso_stamp(value.encode("utf-8", "surrogateescape"))
+        stamp = iso_stamp(value.encode("utf-8", "replace"))
         return stamp if stamp.form != "none" else None
     if isinstance(value, int | float) and not isinstance(value, bool) and 1e9 < value < 1e11:
         return Stamp("epoch", str(round(value * 1_000_000)))
@@ -81,7 +81,7 @@ def json_string(body: bytes) -> bytes | None:
         text = json.loads(b'"' + body + b'"', strict=False)
     except (ValueError, UnicodeDecodeError):
         return None
-    return text.encode("utf-8", "surrogateescape") if isinstance(text, str) else None
+    return text.encode("utf-8", "replace") if isinstance(text, str) else None
 
 
 def digits(stamp: bytes) -> str:

@@ -11,7 +11,7 @@ Lines that neither hold a rule's literal nor touch an open record change nothing
 
 from dataclasses import dataclass, field
 
-from recompile_watch.core.prefix_grammar import Piece, Stamp
+from recompile_watch.core.prefix_grammar import BYTE_LIST, Piece, Stamp
 from recompile_watch.core.prefixes import peel
 from recompile_watch.core.rules import Match, Rule, Ruleset
 from recompile_watch.core.scan import Matcher
@@ -86,7 +86,7 @@ class Joiner:
     def __init__(self, rules: Ruleset, matcher: Matcher | None = None) -> None:
         self._rules = rules.rules
         self._matcher = matcher
-        self._by_literal = rules.by_literal()
+        self._literals, self._by_literal = rules.literals(), rules.by_literal()
         self._orphans = tuple(rule for rule in rules.rules if rule.orphan is not None)
         self._open: list[Record] = []
         self._carried: dict[bytes, tuple[Piece, int, int]] = {}
@@ -184,6 +184,8 @@ class Joiner:
         """
         pieces = peel(raw)
         first, last = pieces[0], pieces[-1]
+        if first.carrier is not None and BYTE_LIST.search(raw) is not None:
+            self._raw = b"\n".join(piece.carried for piece in pieces)
         held = self._carried.pop(first.carrier, None) if first.carrier is not None else None
         if held is not None:
             piece, number, offset = held
@@ -264,10 +266,14 @@ class Joiner:
         return None
 
     def _candidates(self, text: bytes) -> list[Rule]:
-        """The rules one of whose literals stands in the text, in the order of the rules."""
+        """The rules one of whose literals stands in the text, in the order of the rules.
+
+        It must stand in the line as it was read as well: one that only peeling puts together is not found elsewhere either.
+        """
+        raw = self._raw
         if self._matcher is None:
-            return [rule for rule in self._rules if any(literal in text for literal in rule.literals)]
-        found = self._matcher.which(text)
+            return [rule for rule in self._rules if any(literal in text and literal in raw for literal in rule.literals)]
+        found = {index for index in self._matcher.which(text) if self._literals[index] in raw}
         if len(found) == 1:
             return [self._rules[index] for index in self._by_literal[found.pop()]]
         return [self._rules[index] for index in sorted({index for literal in found for index in self._by_literal[literal]})]
