@@ -7,12 +7,12 @@ the latency that the bot prints nowhere, and the compile mode that shows only in
 from collections import deque
 from collections.abc import Iterable
 from datetime import datetime
+from itertools import chain
 from typing import NamedTuple
 
 from recompile_watch.core.bulk import MetricRows, MetricTable, Rows
 from recompile_watch.core.compile_id import without_attempt
 from recompile_watch.core.events import EXTRA_FIELDS, Event
-from recompile_watch.core.prefix_grammar import Stamp
 from recompile_watch.core.sightings import Sighting, TableRows, decode, typed
 from recompile_watch.core.times import TimeResolver
 
@@ -94,20 +94,14 @@ class Context:
         return Event(rule.event, self._source, rows.line, rows.offsets[index], time, None, None, None, None, None, None, (), False, extra)
 
     def _count_rows(self, rows: Rows) -> None:
-        """Latency from call counters: only the first row of each second with its settings is looked at closely."""
-        number, batch, counts, symbols = (rows.column(name) or [] for name in ("num_samples", "samples_per_batch", "count", "symbol"))
-        seen: dict[tuple[object, object], tuple[Stamp, object]] = {}
-        for index, (key, stamp) in enumerate(zip(zip(number, batch, strict=True), rows.stamps, strict=True)):
-            before = seen.get(key)
-            if before is not None and before[0] is stamp and before[1] == symbols[index]:
-                continue
-            seen[key] = (stamp, symbols[index])
-            text = counts[index] or b""
-            time = self._times.resolve(stamp)
-            if time is not None and text.isdigit():
-                settings = tuple(None if part is None else int(part) for part in key)
-                symbol = symbols[index]
-                calls = self._calls((None, *settings), int(text), time, None if symbol is None else decode(symbol))
+        """Latency from call counters: of rows that only differ in their count only the first is looked at."""
+        numbers, batches, counts, symbols = (rows.column(name) or [] for name in ("num_samples", "samples_per_batch", "count", "symbol"))
+        keys = list(zip(numbers, batches, symbols, rows.stamps, strict=True))
+        for index in [index for index, (before, key) in enumerate(zip(chain([None], keys), keys, strict=False)) if before != key]:
+            number, batch, symbol, stamp = keys[index]
+            count, time = _int(counts[index]), self._times.resolve(stamp)
+            if time is not None and count is not None:
+                calls = self._calls((None, _int(number), _int(batch)), count, time, None if symbol is None else decode(symbol))
                 if calls is not None:
                     self._queue.append(_Held(_derived_latency(self._row_event(rows, index), *calls), "context.latency", False))
 
@@ -225,6 +219,11 @@ def _derived_latency(event: Event, elapsed_s: float, calls: int) -> Event:
         "milliseconds": round(elapsed_s * 1000 / calls, 3), "derived": True, "calls": calls,
     }  # fmt: skip
     return event._replace(kind="inference", reasons=(), extra=extra)
+
+
+def _int(cell: bytes | None) -> int | None:
+    value = None if cell is None else typed(decode(cell), "int")
+    return value if isinstance(value, int) else None
 
 
 def _real_quotes(rows: Rows) -> Rows:

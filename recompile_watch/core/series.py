@@ -4,15 +4,18 @@ A log may hold hundreds of thousands of such events a second's reading, so each 
 no object.
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import repeat
+from math import inf
 
 from recompile_watch.core.bulk import MetricTable, Rows
 from recompile_watch.core.events import Event
 
 MAX_ROWS = 10_000
+_NUMBER = re.compile(rb"\d+\.?\d*")
 MAX_KEYS = 2_000
 MAX_DISTINCT = 20_000
 P99_FROM = 100
@@ -169,7 +172,7 @@ class Series:
                 for stage, model, peak in cells:
                     peaks.setdefault((stage, model), []).append(peak)
                 for (stage, model), found in peaks.items():
-                    values = [value for value in map(_peak, found) if value is not None]
+                    values = _peaks(found)
                     self._merge_memory(stage, [model, max(values, default=None), values[-1] if values else None, len(found)])
 
     def merge(self, later: "Series") -> None:
@@ -282,11 +285,13 @@ def _cells(rows: Rows, name: str, fixed: Mapping[str, object]) -> Iterable[objec
     return [texts[cell] for cell in column]
 
 
-def _peak(cell: bytes | None) -> float | None:
+def _peaks(cells: list[bytes | None]) -> list[float]:
+    """The numbers among the cells."""
     try:
-        return None if cell is None else float(cell)
-    except ValueError:
-        return None
+        values = list(map(float, cells))  # type: ignore[arg-type]
+    except (ValueError, TypeError):  # one is missing, or none
+        values = [float(cell) for cell in cells if cell is not None and _NUMBER.fullmatch(cell)]
+    return [value for value in values if value < inf]
 
 
 def _latest(values: dict[tuple[str, str], object], key: tuple[object, object], value: object) -> None:

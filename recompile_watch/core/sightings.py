@@ -1,6 +1,7 @@
 """Sightings: events that still lack what only their neighbourhood can tell, and how one is made of a record's fields."""
 
 from collections.abc import Mapping
+from math import isinf
 from typing import NamedTuple
 
 from recompile_watch.core.events import EXTRA_FIELDS, Event, Reason
@@ -80,14 +81,15 @@ def captured_fields(record: Record) -> Fields:
 
 
 def typed(text: str, kind: str) -> object:
-    """A captured text as its type; None when it is no such value (``-`` in a table, an overlong number)."""
+    """A captured text as its type; None when it is no such value (``-`` in a table, a number without bounds)."""
     text = text.strip()
     try:
         match kind:
             case "int":
                 return int(text) if len(text) < 19 else None
             case "float" | "optional_float":
-                return float(text.replace(",", ""))
+                value = float(text.replace(",", ""))
+                return None if isinf(value) else value
             case "bool":
                 return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}.get(text.lower())
     except ValueError:

@@ -47,11 +47,8 @@ def _strategies(record: Record, fields: Fields) -> Iterator[Row]:
 
 
 def _number(cell: str) -> float | None:
-    try:
-        return float(cell)
-    except ValueError:
-        value = typed(cell, "float")
-        return value if isinstance(value, float) else None
+    value = typed(cell, "float")
+    return value if isinstance(value, float) else None
 
 
 def _validation_losses(record: Record, fields: Fields) -> Iterator[Row]:

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
+from math import isfinite
 
 from recompile_watch.core.analysis import Report, SourceReport
 from recompile_watch.core.findings import Finding
@@ -16,8 +17,22 @@ _UNSAFE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u206
 
 
 def json_text(value: object) -> str:
-    """``value`` as JSON in readable Unicode; control and bidirectional characters are escaped, also lone surrogates."""
-    return escaped(json.dumps(value, ensure_ascii=False))
+    """``value`` as JSON in readable Unicode; control and bidirectional characters are escaped, also lone surrogates.
+
+    NaN and infinity, which are no JSON numbers, become null.
+    """
+    try:
+        return escaped(json.dumps(value, ensure_ascii=False, allow_nan=False))
+    except ValueError:
+        return escaped(json.dumps(_finite(value), ensure_ascii=False, allow_nan=False))
+
+
+def _finite(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not isfinite(value) else value
 
 
 def escaped(text: str) -> str:
@@ -121,9 +136,4 @@ def _safe(text: str | None, limit: int = 400) -> str | None:
 
 
 def _data(value: object) -> object:
-    """A field of an event as JSON knows it; NaN and infinity are no JSON numbers."""
-    if isinstance(value, str):
-        return safe(value)
-    if isinstance(value, float) and (value != value or abs(value) == float("inf")):
-        return None
-    return value
+    return safe(value) if isinstance(value, str) else value

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 
+import pytest
+
 from recompile_watch.config import load_rules
-from recompile_watch.core.analysis import Analysis, Facts, SourceFacts
+from recompile_watch.core.analysis import Analysis, Facts, Report, SourceFacts
 from recompile_watch.core.bulk import Bulk, MetricTable
 from recompile_watch.core.engine import SourceEngine
 from recompile_watch.core.events import EXTRA_FIELDS, Event
@@ -127,24 +129,43 @@ def test_latest_daily_return_and_loss() -> None:
     assert numbers.validation_loss == {("A", "close"): 0.5}
 
 
+HEADER = b"2025-10-30 09:07:%02d UTC | 2025-10-30 05:07:15 EDT | 2025-10-30 22:07:15 NZDT | backtest_test3_inline.py:f:714 INFO | "
+
+
+def analysed(text: bytes, bulk: Bulk | None) -> Report:
+    """The report on a log, its metric lines read in bulk or one by one."""
+    analysis = Analysis(RULES)
+    engine = SourceEngine("bot.log", RULES, LiteralMatcher(RULES.literals()), TimeOptions(), bulk)
+    for item in engine.feed(text) + engine.end():
+        if isinstance(item, Event):
+            analysis.add(item)
+        elif isinstance(item, MetricTable):
+            analysis.add_table(item)
+        else:
+            analysis.add_rows(item)
+    return analysis.report(Facts((SourceFacts("bot.log"),)))
+
+
 def test_rows_read_in_bulk_count_like_events() -> None:
     """Metric lines read in bulk give the same numbers as the events of the same lines."""
     text = b"".join(
-        b"2025-10-30 09:07:%02d UTC | 2025-10-30 05:07:15 EDT | 2025-10-30 22:07:15 NZDT | backtest_test3_inline.py:f:714 INFO | " % (n % 60)
+        HEADER % (n % 60)
         + (b"GPU[0] toto_%s alloc=609.7 MB reserved=652.2 MB peak=%d.5 MB\n" % ((b"predict_begin(BTCUSD)", b"predict_end(BTCUSD)")[n % 2], n % 97))
         for n in range(3000)
     )
-    reports = []
-    for bulk in (None, Bulk.of(RULES, LiteralMatcher)):
-        analysis = Analysis(RULES)
-        engine = SourceEngine("bot.log", RULES, LiteralMatcher(RULES.literals()), TimeOptions(), bulk)
-        for item in engine.feed(text) + engine.end():
-            if isinstance(item, Event):
-                analysis.add(item)
-            elif isinstance(item, MetricTable):
-                analysis.add_table(item)
-            else:
-                analysis.add_rows(item)
-        reports.append(analysis.report(Facts((SourceFacts("bot.log"),))))
-    assert reports[0].series.gpu_memory["predict_end"].n == 1500
-    assert reports[0] == reports[1]
+    one_by_one, in_bulk = analysed(text, None), analysed(text, Bulk.of(RULES, LiteralMatcher))
+    assert one_by_one.series.gpu_memory["predict_end"].n == 1500
+    assert one_by_one == in_bulk
+
+
+@pytest.mark.parametrize("number", [b"9" * 5000, b"0" * 30, b"1.2.3", b"."])
+def test_absurd_numbers_in_bulk(number: bytes) -> None:
+    """A number that is none, or has thousands of digits, is left out; the lines around it count, in bulk or not."""
+    usage = b"Toto GPU usage symbol=BTCUSD num_samples=%s samples_per_batch=%s peak=%s MB delta=1.0 MB (count=%s)\n"
+    lines = [usage % (b"256", b"64", b"700.0", b"%d" % n) for n in range(40)]
+    lines[20] = usage % (number, number, number, number)
+    text = b"".join(HEADER % n + line for n, line in enumerate(lines))
+    one_by_one, in_bulk = analysed(text, None), analysed(text, Bulk.of(RULES, LiteralMatcher))
+    assert one_by_one == in_bulk
+    assert one_by_one.series.gpu_memory["usage"].n >= 39
+    assert one_by_one.series.gpu_memory["usage"].max_peak_mb == 700.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import pytest
 
@@ -156,3 +157,8 @@ def test_unknown_says_why() -> None:
     """A report without evidence is UNKNOWN and names the reason."""
     text = text_of(report_of(facts=Facts((SourceFacts("/logs/bot.log", error="/logs/bot.log: no permission"),))))
     assert "UNKNOWN" in text and "no permission" in text
+
+
+def test_numbers_that_json_does_not_know() -> None:
+    """NaN and infinity become null, wherever they stand."""
+    assert json_text({"a": [math.inf, 1.5, {"b": math.nan}], "c": (-math.inf,)}) == '{"a": [null, 1.5, {"b": null}], "c": [null]}'
