@@ -20,7 +20,7 @@ test: $(STAMP)
 	$(BIN)/recompile-watch rules check
 
 bench: $(STAMP)
-	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/run.py --markdown docs/benchmarks.md
 
 fuzz: $(STAMP)
 	$(BIN)/python -m tests.fuzz.run --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED) --report docs/fuzzing.md

@@ -48,6 +48,16 @@ class Results:
     notes: list[str] = field(default_factory=list)
 
 
+_INTRODUCTION = """\
+# Benchmarks
+
+`make bench` measures `recompile-watch analyze` against `rg -c` of the same literals and `mtail -one_shot` with a program that
+counts the same events, on three generated logs: sparse (one line in a thousand matters), bot (half of the lines are
+metrics) and storm (nothing but recompile blocks with all their reasons). A bar that is missed says so.
+
+"""
+
+
 def main() -> int:
     options = _parse_options()
     product = find_product(options.command)
@@ -93,7 +103,13 @@ def _machine(commands: Commands) -> dict[str, str]:
     )
     rg = subprocess.run([commands.rg, "--version"], capture_output=True, text=True, check=False).stdout.splitlines()[0]
     mtail = subprocess.run([commands.mtail, "-version"], capture_output=True, text=True, check=False).stdout.split(" git ")[0].strip()
-    return {"cpu": f"{os.cpu_count()} x {model}", "system": platform.platform(), "python": platform.python_version(), "rg": rg, "mtail": mtail}
+    return {
+        "cpu": f"{os.cpu_count()} x {model}",
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": f"Python {platform.python_version()}",
+        "rg": rg,
+        "mtail": mtail,
+    }
 
 
 def _measure_all(options: argparse.Namespace, commands: Commands, work: Path, results: Results) -> None:
@@ -168,7 +184,7 @@ def _report(options: argparse.Namespace, results: Results) -> None:
     if options.markdown:
         tables = f"{bars.markdown(bars.TIMES_HEADER, results.times)}\n\n{bars.markdown(bars.ROWS_HEADER, verdict)}"
         notes = "\n".join(f"- {note}" for note in results.notes)
-        options.markdown.write_text(f"Measured on {machine}.\n\n{tables}\n\n{notes}\n")
+        options.markdown.write_text(f"{_INTRODUCTION}Measured on {machine}.\n\n{tables}\n\n{notes}\n")
     if options.json:
         options.json.write_text(json.dumps(asdict(results), indent=1) + "\n")
 
