@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from recompile_watch import __version__
 from recompile_watch.cli.exit_status import status_code
 from recompile_watch.cli.inputs import complaints, inputs_of
-from recompile_watch.cli.output import STANDARD_OUTPUT, is_color_wanted, write_result
+from recompile_watch.cli.output import STANDARD_OUTPUT, is_color_wanted, write_error, write_result
 from recompile_watch.cli.progress import progress_over
 from recompile_watch.cli.reading import Reader
 from recompile_watch.core.analysis import Report
@@ -54,4 +54,4 @@ def _complain(lines: list[str]) -> None:
     from recompile_watch.report.safe import safe
 
     for line in lines:
-        print(f"recompile-watch: {safe(line, 2000)}", file=sys.stderr)
+        write_error(safe(line, 2000))

@@ -5,6 +5,7 @@ import sys
 
 from recompile_watch.cli import exit_status
 from recompile_watch.cli.inputs import complaints, inputs_of
+from recompile_watch.cli.output import write_error
 from recompile_watch.cli.reading import Reader
 from recompile_watch.core.analysis import problems_of
 from recompile_watch.core.events import Event, event_to_json
@@ -25,7 +26,7 @@ def run(arguments: argparse.Namespace, _name: tuple[str, ...]) -> int:
             _write("".join(map(event_line, events)))
     facts = inputs.facts(reader.facts)
     for line in complaints(facts, has_events=has_events, outside=reader.outside):
-        print(f"recompile-watch: {safe(line, 2000)}", file=sys.stderr)
+        write_error(safe(line, 2000))
     return exit_status.UNKNOWN if problems_of(facts, has_events=has_events) else exit_status.OK
 
 

@@ -37,9 +37,25 @@ def write_stdout(text: str) -> None:
         out.write(text.encode(encoding, "backslashreplace").decode(encoding))
 
 
+def write_error(line: str) -> None:
+    """Says one line on standard error; the exit status tells the same to a reader who left early."""
+    try:
+        print(f"recompile-watch: {line}", file=sys.stderr, flush=True)
+    except OSError:
+        return
+
+
 def is_color_wanted(out: TextIO) -> bool:
     """True on a terminal, unless NO_COLOR is set (https://no-color.org) or the terminal is dumb."""
     return out.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def open_missing_streams() -> None:
+    """A program started with a closed standard stream (``>&-``, some service managers) has none to write to."""
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
 
 
 def forget_stdout() -> None:

@@ -9,19 +9,24 @@ from importlib import import_module
 from recompile_watch import __version__
 from recompile_watch.cli import exit_status
 from recompile_watch.cli.commands import COMMANDS, PROGRAM, Command, top_help
-from recompile_watch.cli.output import forget_stdout
+from recompile_watch.cli.output import forget_stdout, open_missing_streams, write_error
 from recompile_watch.cli.parsing import nearest
 from recompile_watch.core.errors import ConfigError, RecompileWatchError, UsageError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; returns the exit status."""
+    open_missing_streams()
     try:
         code = _run(list(sys.argv[1:] if arguments is None else arguments))
         sys.stdout.flush()
     except BrokenPipeError:
         forget_stdout()
         return exit_status.OK
+    except OSError as error:
+        forget_stdout()
+        write_error(f"the result cannot be written ({error.strerror}); make room, or send it elsewhere with --output")
+        return exit_status.UNKNOWN
     except KeyboardInterrupt:
         forget_stdout()
         return exit_status.INTERRUPTED
@@ -78,7 +83,7 @@ def _group_help(group: list[Command]) -> str:
 def _failed(error: RecompileWatchError) -> int:
     lines = str(error).split("\n")
     for line in lines:
-        print(f"{PROGRAM}: {_one_line(line)}", file=sys.stderr)
+        write_error(_one_line(line))
     if isinstance(error, UsageError):
         return exit_status.USAGE
     return exit_status.CONFIG if isinstance(error, ConfigError) else exit_status.UNKNOWN

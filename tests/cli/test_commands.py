@@ -292,3 +292,32 @@ def test_several_sources(tmp_path: Path) -> None:
     assert value["counts"] == {"cudagraph_skip": 1, "recompile_limit_hit": 1} and done.returncode == 2
     assert [Path(source["path"]).name for source in value["sources"]] == ["a.log", "b.log"]
     assert value["sources"][1]["lines"] == 5
+
+
+def test_a_reader_who_left_changes_no_status(tmp_path: Path) -> None:
+    """`analyze 2>&1 | true` still ends as UNKNOWN when nothing was recognisable."""
+    path = log(tmp_path, "nothing of interest\n" * 9)
+    program = f"{sys.executable} -m recompile_watch"
+    line = f"{program} analyze {path} 2>&1 | true; exit ${{PIPESTATUS[0]}}"
+    assert subprocess.run(["bash", "-c", line], cwd=ROOT, timeout=60, check=False).returncode == 3
+
+
+@pytest.mark.parametrize("words", ["analyze bot.log", "analyze --format json bot.log", "events bot.log", "rules list", "--help"])
+def test_a_full_disk_is_one_line(tmp_path: Path, words: str) -> None:
+    """A result that cannot be written is no finding and no traceback: UNKNOWN, and why."""
+    log(tmp_path, LIMIT)
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "recompile_watch", *words.split()], stdout=full, stderr=subprocess.PIPE, cwd=tmp_path, timeout=60, check=False,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )  # fmt: skip
+    assert done.returncode == 3
+    assert done.stderr.decode().startswith("recompile-watch: the result cannot be written (No space left on device)")
+    assert done.stderr.count(b"\n") == 1
+
+
+def test_closed_standard_streams(tmp_path: Path) -> None:
+    """With standard output and error closed the exit status still tells."""
+    path = log(tmp_path, LIMIT)
+    done = subprocess.run(["bash", "-c", f"{sys.executable} -m recompile_watch analyze {path} >&- 2>&-"], cwd=ROOT, timeout=60, check=False)
+    assert done.returncode == 2
