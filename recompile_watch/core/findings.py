@@ -127,6 +127,7 @@ class Wording:
     def finding(self, group: Group, headroom: Headroom | None, torch_version: tuple[int, int] | None) -> Finding:
         """The group as it is shown."""
         key, first = group.key, group.first
+        headroom = None if group.has_raised else headroom  # what raised left no entry
         has_line = first.line_no is not None
         rules = self.rules_for(first)
         rule_title, rule_why = (rules[0].title, rules[0].why) if rules else (None, None)
@@ -143,7 +144,7 @@ class Wording:
 
 
 def _recompile_severity(group: Group, headroom: Headroom | None) -> str:
-    if group.first.extra.get("raised"):
+    if group.has_raised:
         return "critical"
     limit = (headroom.limit if headroom else None) or DEFAULT_LIMIT
     is_filling = headroom is not None and headroom.entries >= -(-limit // 2)

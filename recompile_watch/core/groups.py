@@ -73,6 +73,11 @@ class Group:
     seconds: float | None = None
     _sample: list[tuple[int, str, int, Event]] = field(default_factory=list)
 
+    @property
+    def has_raised(self) -> bool:
+        """True when error_on_recompile made an exception of its first or its latest recompile."""
+        return any(event.extra.get("raised") for event in (self.first, self.last))
+
     def add(self, event: Event, at: datetime | None) -> None:
         """Takes one event, in log order."""
         self.last = event

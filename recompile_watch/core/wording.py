@@ -120,6 +120,8 @@ def consequence_of(group: Group, rule_why: str | None, torch_version: tuple[int,
     match group.key.kind:
         case "recompile_limit_hit":
             return _after_limit(group, torch_version)
+        case "recompile" if group.has_raised:
+            return "error_on_recompile turns a recompile into an exception: the call failed."
         case "recompile":
             cause = group.first.reasons[0].cause if group.first.reasons else "empty"
             return _BY_CAUSE.get(cause, _DEFAULT_RECOMPILE)
@@ -183,6 +185,8 @@ def _recompile(group: Group) -> str:
     cause = group.first.reasons[0].cause if group.first.reasons else "empty"
     words = CAUSES.get(cause) or _reason(group) or cause.replace("_", " ")
     times = f" {group.count} times" if group.count > 1 else ""
+    if group.has_raised:
+        return f"{_name(group)} needed a recompile{times}, which error_on_recompile forbids: {words}"
     return f"{_name(group)} compiled again{times}: {words}"
 
 

@@ -324,3 +324,11 @@ def test_parts_add_up(seed: int) -> None:
     cuts = sorted(random.Random(seed + 1000).sample(range(len(events)), 3))
     parts = [events[a:b] for a, b in zip([0, *cuts], [*cuts, len(events)], strict=True)]
     assert merged(parts) == whole
+
+
+def test_a_recompile_that_raised() -> None:
+    """Under error_on_recompile a recompile is an exception: critical, and it fills no entry."""
+    finding = only([recompile(1, raised=True)])
+    assert (finding.severity, finding.headroom) == ("critical", None)
+    assert finding.title == "f needed a recompile, which error_on_recompile forbids: an integer changed"
+    assert "the call failed" in finding.consequence
