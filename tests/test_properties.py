@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from recompile_watch.core.analysis import Analysis, Facts, SourceFacts
-from recompile_watch.core.bulk import Bulk, MetricRows, MetricTable
+from recompile_watch.core.bulk import Bulk
 from recompile_watch.core.context import Context, Item
 from recompile_watch.core.engine import SourceEngine
 from recompile_watch.core.errors import SourceError
@@ -211,13 +211,7 @@ def reported(items: Iterable[Item]) -> dict[str, object]:
     """What `analyze --format json` says of these events and rows."""
     analysis = Analysis(rules())
     for item in items:
-        match item:
-            case CoreEvent():
-                analysis.add(item)
-            case MetricRows():
-                analysis.add_rows(item)
-            case MetricTable():
-                analysis.add_table(item)
+        analysis.take(item)
     return report_to_json(analysis.report(Facts((SourceFacts("bot.log"),))), generated_at="", tool_version="")
 
 

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 from recompile_watch import __version__
 from recompile_watch.cli.exit_status import status_code
-from recompile_watch.cli.inputs import complaints, inputs_of
-from recompile_watch.cli.output import STANDARD_OUTPUT, is_color_wanted, write_error, write_result
+from recompile_watch.cli.inputs import complain, inputs_of
+from recompile_watch.cli.output import STANDARD_OUTPUT, is_color_wanted, write_result
 from recompile_watch.cli.progress import progress_over
 from recompile_watch.cli.reading import Reader
 from recompile_watch.core.analysis import Report
@@ -27,7 +27,7 @@ def run(arguments: argparse.Namespace, _name: tuple[str, ...]) -> int:
     facts = inputs.facts(reader.facts, arguments.torch_version)
     report = analysis.report(facts)
     write_result(_json(report) if arguments.format == "json" else _text(report, arguments.output), arguments.output)
-    _complain(complaints(facts, has_events=bool(report.counts), outside=reader.outside))
+    complain(facts, has_events=bool(report.counts), outside=reader.outside)
     return status_code(report.status, arguments.fail_on or "warning")
 
 
@@ -48,10 +48,3 @@ def _text(report: Report, output: str | None) -> str:
     return report_text(
         report, encoding=sys.stdout.encoding or "ascii", width=width, is_terminal=is_terminal, has_color=is_color_wanted(sys.stdout)
     )  # fmt: skip
-
-
-def _complain(lines: list[str]) -> None:
-    from recompile_watch.report.safe import safe
-
-    for line in lines:
-        write_error(safe(line, 2000))

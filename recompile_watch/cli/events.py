@@ -4,13 +4,12 @@ import argparse
 import sys
 
 from recompile_watch.cli import exit_status
-from recompile_watch.cli.inputs import complaints, inputs_of
-from recompile_watch.cli.output import write_error
+from recompile_watch.cli.inputs import complain, inputs_of
 from recompile_watch.cli.reading import Reader
 from recompile_watch.core.analysis import problems_of
 from recompile_watch.core.events import Event, event_to_json
 from recompile_watch.report.json import json_text
-from recompile_watch.report.safe import masked, safe
+from recompile_watch.report.safe import masked
 
 _MAY_HOLD_SECRETS = 16  # characters; a shorter text holds none
 
@@ -25,8 +24,7 @@ def run(arguments: argparse.Namespace, _name: tuple[str, ...]) -> int:
             has_events = True
             _write("".join(map(event_line, events)))
     facts = inputs.facts(reader.facts)
-    for line in complaints(facts, has_events=has_events, outside=reader.outside):
-        write_error(safe(line, 2000))
+    complain(facts, has_events=has_events, outside=reader.outside)
     return exit_status.UNKNOWN if problems_of(facts, has_events=has_events) else exit_status.OK
 
 

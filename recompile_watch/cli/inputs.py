@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from recompile_watch.cli.output import write_error
 from recompile_watch.cli.reading import ReadOptions
 from recompile_watch.cli.times import moment_of, year_of, zone_of
 from recompile_watch.config import load_rules
 from recompile_watch.core.analysis import NOTHING, Facts, SourceFacts, problems_of
 from recompile_watch.core.errors import UsageError
 from recompile_watch.core.rules import Ruleset
+from recompile_watch.report.safe import safe
 from recompile_watch.sources.find import SourceFile, find_sources
 from recompile_watch.sources.limits import Unread
 from recompile_watch.sources.opening import STANDARD_INPUT
@@ -69,8 +71,14 @@ def jobs_of(text: str | None) -> int:
     return int(text)
 
 
-def complaints(facts: Facts, *, has_events: bool, outside: int) -> list[str]:
-    """What goes to standard error: every reason why the evidence is incomplete, with what to do."""
+def complain(facts: Facts, *, has_events: bool, outside: int) -> None:
+    """Says on standard error, a line each, why the evidence is incomplete."""
+    for line in _complaints(facts, has_events=has_events, outside=outside):
+        write_error(safe(line, 2000))
+
+
+def _complaints(facts: Facts, *, has_events: bool, outside: int) -> list[str]:
+    """Every reason why the evidence is incomplete, with what to do."""
     problems = problems_of(facts, has_events=has_events)
     if has_events or not facts.sources:
         return list(problems)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, tzinfo
 
 from recompile_watch.core.analysis import Analysis, SourceFacts
-from recompile_watch.core.bulk import Bulk, MetricRows, MetricTable
+from recompile_watch.core.bulk import Bulk
 from recompile_watch.core.context import Item
 from recompile_watch.core.events import Event
 from recompile_watch.core.rules import Ruleset
@@ -53,13 +53,7 @@ class Reader:
         bulk = None if has_window else Bulk.of(self._rules, LiteralMatcher)
         for _, items in self._read(sources, bulk):
             for item in items:
-                match item:
-                    case Event():
-                        analysis.add(item)
-                    case MetricRows():
-                        analysis.add_rows(item)
-                    case MetricTable():
-                        analysis.add_table(item)
+                analysis.take(item)
         return analysis
 
     def _read(self, sources: Sequence[SourceFile], bulk: Bulk | None) -> Iterator[tuple[SourceFile, Sequence[Item]]]:

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from recompile_watch.core.bulk import MetricRows, MetricTable
 from recompile_watch.core.compile_id import parse_compile_id
+from recompile_watch.core.context import Item
 from recompile_watch.core.events import TORCH_KINDS, Event
 from recompile_watch.core.findings import DEFAULT_LIMIT, LIMIT_KIND, NO_FINDING, Finding, Headroom, Wording, group_key, in_order
 from recompile_watch.core.groups import Group, GroupKey
@@ -151,6 +152,16 @@ class Analysis:
             self._phases.mark(kind, source, self._at(time))
         elif kind == "compile_time":
             self._add_compile_time(event)
+
+    def take(self, item: Item) -> None:
+        """Takes whatever an engine gives: an event, or metric lines read in bulk."""
+        match item:
+            case Event():
+                self.add(item)
+            case MetricRows():
+                self.add_rows(item)
+            case MetricTable():
+                self.add_table(item)
 
     def add_rows(self, rows: MetricRows) -> None:
         """Takes metric lines that were read in bulk, as ``add`` takes as many events."""

@@ -74,12 +74,8 @@ def _without_comment(text: str) -> str:
     return text
 
 
-def classify(raw: str, function: str | None = None) -> str:
-    """The cause (contract, section 4) of one guard failure; ``other`` where the text proves none."""
-    return _cause(raw, clean_guard(raw), function)
-
-
 def _cause(raw: str, text: str, function: str | None) -> str:
+    """The cause (contract, section 4) of one guard failure; ``other`` where the text proves none."""
     if not text:
         return "empty"
     if text.startswith("tensor '") and "' size mismatch" in text:

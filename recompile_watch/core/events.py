@@ -6,8 +6,6 @@ An event is a value. What the log does not show is None, never a guess.
 from collections.abc import Mapping
 from typing import NamedTuple
 
-Scalar = str | int | float | bool | None
-
 TORCH_KINDS = frozenset(
     {
         "recompile",

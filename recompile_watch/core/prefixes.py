@@ -214,9 +214,6 @@ def _peel_layer(state: _Peeling, raw: bytes, at: int) -> int | None:
     return None
 
 
-_Take = Callable[[_Peeling, "re.Match[bytes]", bytes], int]
-
-
 def _take_glog(state: _Peeling, match: "re.Match[bytes]", raw: bytes) -> int:
     state.torch = raw[match.start() : match.end()].rstrip()
     state.see_stamp(Stamp("glog", match["stamp"].decode()))

@@ -14,7 +14,6 @@ _REASON_LINE = re.compile(rb"\s*- (?:(?=!?\d{1,9}/\d{1,9}(?:/\d+)?(?:_\d+)?:(?: 
 _ENTRY_START = re.compile(rb"\s- (?=!?\d{1,9}/\d{1,9}(?:/\d+)?:(?: |$))")
 # A frame of a stack, not one in the comments of a printed graph.
 _FRAME = re.compile(rb"(?<!# )File \"(?P<file>[^\"\n]+)\", (?:line (?P<line>\d+), )?in (?P<function>[^\n]+?)(?=\s{2,}|\n|$| [a-z_]+ ?[=(.])")
-_INDENTED = re.compile(rb"\n(?=\S)")
 
 
 class Reasons:
@@ -113,9 +112,6 @@ def _read_graph_break(source: str, reasons_of: Reasons, record: Record, fields: 
     same = [frame for frame in user if fields.get("file") in (None, frame[0]) and fields.get("line_no") in (None, frame[1])]
     if same:
         fields["file"], fields["line_no"], fields["function"] = same[-1]
-    function = text_or_none(fields.get("function"))
-    if function is not None:
-        fields["function"] = function
     reason = fields.get("reason")
     if isinstance(reason, str):
         fields["reason"] = _first_reason_line(reason)

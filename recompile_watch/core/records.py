@@ -92,7 +92,7 @@ class Joiner:
         self._carried: dict[bytes, tuple[Piece, int, int]] = {}
         self._number, self._offset = 0, 0
         self._raw = b""
-        self._torn_line: bytes | None = None
+        self._torn_line = b""
 
     @property
     def open(self) -> list[Record]:
@@ -121,7 +121,7 @@ class Joiner:
         closed = self._expire(number, offset)
         self._number, self._offset = number, offset
         self._raw = raw
-        self._torn_line = None if terminated else raw
+        self._torn_line = b"" if terminated else raw
         for piece, first_number, first_offset in self._whole(raw, number, offset):
             closed += self._piece(first_number, first_offset, piece, before, opens)
         for record in self._open:
@@ -132,15 +132,6 @@ class Joiner:
         if done:
             self._open = [record for record in self._open if not record.ended]
         return closed + done
-
-    @staticmethod
-    def extend(record: Record, number: int, offset: int, text: bytes, end: int) -> None:
-        """Takes one more line whose identity the caller has checked byte for byte (the fast path of a storm)."""
-        record.texts.append(text)
-        if not record.head.torch:
-            record.at.append((number, offset))
-        record.last_line, record.end = number, end
-        record.size += len(text)
 
     def close_only(self) -> list[Record]:
         """Closes the only open record, because the caller knows that the next line does not go on with it."""
@@ -156,7 +147,7 @@ class Joiner:
         self._carried.clear()
         closed, self._open = closed + self._open, []
         for record in closed:
-            goes_on = bool(self._torn_line) and record.begins_like(self._torn_line or b"")
+            goes_on = bool(self._torn_line) and record.begins_like(self._torn_line)
             if record.end >= size or (goes_on and record.end >= self._offset):
                 record.cut = True
                 record.unterminated = record.unterminated or goes_on
@@ -244,8 +235,11 @@ class Joiner:
         return any(rule.pattern.match(piece.text) is not None for rule in others)
 
     def _append(self, record: Record, number: int, offset: int, text: bytes) -> None:
-        self.extend(record, number, offset, text, offset)
-        record.last_line = self._number
+        record.texts.append(text)
+        if not record.head.torch:
+            record.at.append((number, offset))
+        record.last_line, record.end = self._number, offset
+        record.size += len(text)
         if record.rule.ends is not None and record.rule.ends.search(text) is not None:
             record.ended = True
 

@@ -9,9 +9,11 @@ from typing import Protocol
 
 import hyperscan
 
+from recompile_watch.core.prefix_grammar import BYTE_LIST
+
 # Lines in which a literal cannot be seen: cut by their carrier (CRI's P flag, Docker's entry without a newline), or
 # printed by journald as a list of numbers.
-_CUT_LINES = (rb" std(out|err) P ", rb'([^n]|[^\\]n)","stream":"std', rb'"MESSAGE" ?: ?\[\d')
+_CUT_LINES = (rb" std(out|err) P ", rb'([^n]|[^\\]n)","stream":"std', BYTE_LIST.pattern)
 
 
 class Matcher(Protocol):

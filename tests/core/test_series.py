@@ -8,7 +8,7 @@ import pytest
 
 from recompile_watch.config import load_rules
 from recompile_watch.core.analysis import Analysis, Facts, Report, SourceFacts
-from recompile_watch.core.bulk import Bulk, MetricTable
+from recompile_watch.core.bulk import Bulk
 from recompile_watch.core.engine import SourceEngine
 from recompile_watch.core.events import EXTRA_FIELDS, Event
 from recompile_watch.core.scan import LiteralMatcher
@@ -137,12 +137,7 @@ def analysed(text: bytes, bulk: Bulk | None) -> Report:
     analysis = Analysis(RULES)
     engine = SourceEngine("bot.log", RULES, LiteralMatcher(RULES.literals()), TimeOptions(), bulk)
     for item in engine.feed(text) + engine.end():
-        if isinstance(item, Event):
-            analysis.add(item)
-        elif isinstance(item, MetricTable):
-            analysis.add_table(item)
-        else:
-            analysis.add_rows(item)
+        analysis.take(item)
     return analysis.report(Facts((SourceFacts("bot.log"),)))
 
 
