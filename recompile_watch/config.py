@@ -1,8 +1,6 @@
 """Finds and reads what the user and the package configure: for now the detection rules."""
 
 from collections.abc import Sequence
-from importlib import resources
-from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from recompile_watch.core.errors import RuleError
@@ -20,7 +18,7 @@ def load_rules(extra: Sequence[Path] = ()) -> Ruleset:
     return merge(read_rules([shipped_rules(), *extra]))
 
 
-def read_rules(places: Sequence[Traversable | Path]) -> list[list[Rule]]:
+def read_rules(places: Sequence[Path]) -> list[list[Rule]]:
     """The rules of each file in ``places``, sorted by name. Raises RuleError with all mistakes, one line each."""
     groups: list[list[Rule]] = []
     mistakes: list[str] = []
@@ -37,19 +35,18 @@ def read_rules(places: Sequence[Traversable | Path]) -> list[list[Rule]]:
     return groups
 
 
-def shipped_rules() -> Traversable:
+def shipped_rules() -> Path:
     """The folder of the package's own rules: inside the installed wheel, else beside the package in a checkout."""
-    package = resources.files("recompile_watch")
-    inside = package / "_rules"
+    package = Path(__file__).parent  # importlib.resources costs more at start-up than reading the rules
+    inside, beside = package / "_rules", package.parent / "rules"
     if inside.is_dir():
         return inside
-    beside = Path(str(package)).parent / "rules"
     if not beside.is_dir():
         raise RuleError(f"{inside}: the package's own rules are missing; install recompile-watch again")
     return beside
 
 
-def _rule_files(place: Traversable | Path, mistakes: list[str]) -> list[Traversable | Path]:
+def _rule_files(place: Path, mistakes: list[str]) -> list[Path]:
     """The rule files at a place; a place that is none is a mistake."""
     try:
         if place.is_file():
@@ -66,7 +63,7 @@ def _rule_files(place: Traversable | Path, mistakes: list[str]) -> list[Traversa
     return list(files)
 
 
-def _text(file: Traversable | Path, mistakes: list[str]) -> str | None:
+def _text(file: Path, mistakes: list[str]) -> str | None:
     try:
         with file.open("rb") as stream:
             data = stream.read(_MAX_RULE_FILE_BYTES + 1)

@@ -97,7 +97,7 @@ class Survey:
     def _in_parts(self, reading: SourceReading, size: int) -> Iterator[list[Item]]:
         source = reading.source
         shape = shape_of(b"".join(read_range(source.path, 0, HEAD_BYTES)))
-        context = Context(TimeResolver(self._options.times(source), shape.first_date, shape.offset_s), source.path)
+        context = Context(TimeResolver(self._options.times(source), shape.first_date, shape.offset_s))
         lines, tally = 0, Tally(size)
         held: tuple[Part, PartReading] | None = None
         for part, part_reading in self._readings(source.path, _parts(source.path, size)):

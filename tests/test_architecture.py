@@ -32,8 +32,8 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
 }
 # The core as it is read: each module imports only those before it.
 READING_ORDER = (
-    "errors", "compile_id", "events", "causes", "prefix_grammar", "carriers", "prefixes", "rules", "scan", "records", "times", "shape", "bulk",
-    "lines", "sightings", "tables", "readers", "detect", "trace", "context", "engine", "parts", "window", "fingerprint", "phases", "groups",
+    "errors", "compile_id", "events", "causes", "prefix_grammar", "carriers", "prefixes", "rules", "scan", "records", "times", "shape", "sightings",
+    "tables", "bulk", "lines", "readers", "detect", "trace", "sums", "context", "engine", "parts", "window", "fingerprint", "phases", "groups",
     "wording", "series", "findings", "analysis",
 )  # fmt: skip
 CORE_LIBRARIES = frozenset({"re2", "hyperscan"})

@@ -26,7 +26,6 @@ from recompile_watch.core.events import Event as CoreEvent
 from recompile_watch.core.lines import MAX_LINE_BYTES
 from recompile_watch.core.parts import Part, PartReading, agree, numbered, read_part
 from recompile_watch.core.records import BEFORE_BYTES
-from recompile_watch.core.scan import LiteralMatcher
 from recompile_watch.core.shape import HEAD_BYTES, shape_of
 from recompile_watch.core.times import TimeResolver
 from recompile_watch.report.json import report_to_json
@@ -136,7 +135,7 @@ def test_without_the_matcher(name: str) -> None:
 def joined_parts(data: bytes, borders: list[int]) -> list[CoreEvent]:
     """The events of a log read in parts with these line starts as borders, joined as `survey` joins them."""
     shape = shape_of(data[:HEAD_BYTES])
-    context = Context(TimeResolver(TIMES, shape.first_date, shape.offset_s), "bot.log")
+    context = Context(TimeResolver(TIMES, shape.first_date, shape.offset_s))
     edges = [0, *borders]
     events: list[CoreEvent] = []
     lines = 0
@@ -223,7 +222,7 @@ BULK_LOGS = [name for name in sorted(LOGS) if name.endswith(("bot-2025-10-30.log
 def test_metrics_in_bulk(name: str, seed: int) -> None:
     """Metric lines read as rows give the report that they give as events, one by one."""
     data = PADDING + log(name) * 3
-    bulk = Bulk.of(rules(), LiteralMatcher)
+    bulk = Bulk.of(rules())
     engine = SourceEngine("bot.log", rules(), matcher(), TIMES, bulk)
     items = [item for block in split(random.Random(seed), data) for item in engine.feed(block)] + engine.end()
     assert reported(items) == reported(engine_events([data]))

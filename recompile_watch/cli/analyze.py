@@ -1,7 +1,6 @@
 """``recompile-watch analyze``: what a log means."""
 
 import argparse
-import shutil
 import sys
 from datetime import UTC, datetime
 
@@ -39,7 +38,9 @@ def _json(report: Report) -> str:
 
 
 def _text(report: Report, output: str | None) -> str:
-    from recompile_watch.report.text import PLAIN_WIDTH, report_text  # rich costs 50 ms; JSON does not need it
+    import shutil  # rich costs 50 ms, shutil a few; JSON needs neither
+
+    from recompile_watch.report.text import PLAIN_WIDTH, report_text
 
     if output not in (None, STANDARD_OUTPUT):
         return report_text(report, encoding="utf-8", width=PLAIN_WIDTH, is_terminal=False, has_color=False)

@@ -50,7 +50,7 @@ class Reader:
         """All events of all sources, taken in; metric lines in bulk, unless each one's time matters."""
         analysis = Analysis(self._rules)
         has_window = self._options.since is not None or self._options.until is not None
-        bulk = None if has_window else Bulk.of(self._rules, LiteralMatcher)
+        bulk = None if has_window else Bulk.of(self._rules)
         for _, items in self._read(sources, bulk):
             for item in items:
                 analysis.take(item)

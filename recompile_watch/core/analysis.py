@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from recompile_watch.core.bulk import MetricRows, MetricTable
 from recompile_watch.core.compile_id import parse_compile_id
 from recompile_watch.core.context import Item
 from recompile_watch.core.events import TORCH_KINDS, Event
@@ -13,6 +12,8 @@ from recompile_watch.core.groups import Group, GroupKey
 from recompile_watch.core.phases import MARK_KINDS, Phases
 from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.series import Numbers, Series
+from recompile_watch.core.sightings import TableRows
+from recompile_watch.core.sums import Sums
 from recompile_watch.core.wording import version_of
 
 MAX_GROUPS = 5_000
@@ -31,6 +32,7 @@ UNREAD_TORCH = frozenset({"torn_trace_line", "bad_trace_line", "line_too_long"})
 _SUBJECT_FIELDS = ("limit_name", "stance", "exception", "symbol", "model", "cause", "message", "compiled", "mode")
 NOTHING = "nothing recognisable in the input"
 
+_Moment = tuple[str | None, int]
 _Place = tuple[str | None, str | None, int | None]
 _Compile = tuple[str, int | None, str]
 
@@ -154,27 +156,21 @@ class Analysis:
             self._add_compile_time(event)
 
     def take(self, item: Item) -> None:
-        """Takes whatever an engine gives: an event, or metric lines read in bulk."""
+        """Takes whatever an engine gives: an event, or what was read in bulk."""
         match item:
             case Event():
                 self.add(item)
-            case MetricRows():
-                self.add_rows(item)
-            case MetricTable():
-                self.add_table(item)
+            case Sums():
+                self._take_bulk(item.kind, item.source, item.n, (item.times[0], item.offset), (item.times[1], item.last_offset))
+                self._series.add_sums(item)
+            case TableRows():
+                self._take_bulk(item.kind, item.source, len(item.rows), (item.time, item.span[0]), (item.time, item.span[1] - 1))
+                self._series.add_table(item)
 
-    def add_rows(self, rows: MetricRows) -> None:
-        """Takes metric lines that were read in bulk, as ``add`` takes as many events."""
-        self._counts[rows.kind] = self._counts.get(rows.kind, 0) + len(rows.rows.values)
-        span = self._sources.setdefault(rows.source, _Source(rows.source))
-        span.see(rows.first_time, rows.rows.offsets[0], rows.last_time, rows.rows.offsets[-1])
-        self._series.add_rows(rows.rows)
-
-    def add_table(self, table: MetricTable) -> None:
-        """Takes the rows of a table, as ``add`` takes as many events."""
-        self._counts[table.kind] = self._counts.get(table.kind, 0) + len(table.rows)
-        self._sources.setdefault(table.source, _Source(table.source)).see(table.time, table.rows[0][1], table.time, table.rows[-1][1])
-        self._series.add_table(table)
+    def _take_bulk(self, kind: str, source: str, n: int, first: _Moment, last: _Moment) -> None:
+        """Counts events of one kind that were read in bulk, as ``add`` counts as many."""
+        self._counts[kind] = self._counts.get(kind, 0) + n
+        self._sources.setdefault(source, _Source(source)).see(*first, *last)
 
     def merge(self, later: "Analysis") -> None:
         """Takes in what another analysis saw, as if its events had been added after those of this one."""

@@ -7,13 +7,13 @@ the latency that the bot prints nowhere, and the compile mode that shows only in
 from collections import deque
 from collections.abc import Iterable
 from datetime import datetime
-from itertools import chain
 from typing import NamedTuple
 
-from recompile_watch.core.bulk import MetricRows, MetricTable, Rows
 from recompile_watch.core.compile_id import without_attempt
 from recompile_watch.core.events import EXTRA_FIELDS, Event
-from recompile_watch.core.sightings import Sighting, TableRows, decode, typed
+from recompile_watch.core.prefix_grammar import Stamp
+from recompile_watch.core.sightings import TableRows
+from recompile_watch.core.sums import Seen, Sums, offset_of
 from recompile_watch.core.times import TimeResolver
 
 HOLD_BYTES = 1 << 20  # the warning of a refused recompile follows at once; other ranks may print between
@@ -23,16 +23,16 @@ DERIVE_MIN_CALLS = 2
 DERIVE_MIN_CALLS_BETWEEN = 20
 
 Key = tuple[int | None, int | None]
-Seen = Sighting | TableRows | Rows
-Item = Event | MetricTable | MetricRows
+Item = Event | TableRows | Sums
 
 
 class _Window(NamedTuple):
-    """Where a call counter stood when the measured window began."""
+    """Where a call counter stood when the measured window began. last: the time and symbol of its latest line."""
 
     calls: int
     since: datetime
     symbol: object
+    last: tuple[str, object]
 
 
 class _Held:
@@ -47,79 +47,68 @@ class _Held:
 class Context:
     """Completes the sightings of one source. ``push`` and ``flush`` return events in log order."""
 
-    def __init__(self, times: TimeResolver, source: str = "") -> None:
-        self._times, self._source = times, source
-        self._queue: deque[_Held] = deque()
+    def __init__(self, times: TimeResolver) -> None:
+        self._times = times
+        self._queue: deque[_Held | TableRows | Sums] = deque()
         self._waiting: dict[Key, _Held] = {}
         self._last_limit_error: _Held | None = None
         self._loading: dict[str, Event] = {}
         self._counts: dict[tuple[object, ...], _Window] = {}
 
     def push(self, seen: Iterable[Seen]) -> list[Item]:
-        """Takes sightings in log order, and metric rows of the same stretch of log; what is now certain."""
+        """Takes sightings, tables and sums in log order; what is now certain."""
         ready: list[Item] = []
-        for item in _in_order(seen):
-            if isinstance(item, Rows):
-                rows = _real_quotes(item) if item.bulk.rule.event == "quote" else item
-                if rows.values:
-                    ready.append(self._rows(rows))
-                continue
-            if isinstance(item, TableRows):
-                ready.append(MetricTable(item.rule.event, item.source, self._times.resolve(item.stamp), item.rows))
-                continue
-            before, after = item.event[:4], item.event[5:]
-            event = Event._make((*before, self._times.resolve(item.stamp, item.outer_stamp), *after))
-            self._queue.extend(self._complete(event, item.rule))
-            ready += self._release(event.offset)
+        for item in seen:
+            match item:
+                case Sums():
+                    self._queue.append(self._sums(item))
+                case TableRows():
+                    self._queue.append(item._replace(time=self._times.resolve(item.stamp)))
+                case _:
+                    before, after = item.event[:4], item.event[5:]
+                    event = Event._make((*before, self._times.resolve(item.stamp, item.outer_stamp), *after))
+                    self._queue.extend(self._complete(event, item.rule))
+            ready += self._release(offset_of(item))
         return ready
 
-    def _rows(self, rows: Rows) -> MetricRows:
-        """Rows with their times; what they tell about compile mode and latency joins the queue."""
-        kind = rows.bulk.rule.event
-        first, last = self._times.resolve(rows.stamps[0]), self._times.resolve(rows.stamps[-1])
-        if kind == "gpu_memory":
+    def _sums(self, sums: Sums) -> Sums:
+        """Sums with their times; what they tell about compile mode and latency joins the queue."""
+        first, last = sums.stamps
+        times = self._times.resolve(first), self._times.resolve(last)
+        for memory in sums.memory:
             if self._loading:
-                self._queue.extend(self._loaded(self._row_event(rows, 0)))
-            if "count" in rows.bulk.names:
-                self._count_rows(rows)
-        return MetricRows(kind, self._source, rows, first, last)
-
-    def _row_event(self, rows: Rows, index: int) -> Event:
-        """The event that a row stands for; its line is that of the first row."""
-        rule = rows.bulk.rule
-        extra = {**EXTRA_FIELDS[rule.event], **rule.values}
-        for name, value in zip(rows.bulk.names, rows.values[index], strict=True):
-            extra[name] = None if value is None else typed(decode(value), rule.types.get(name, "str"))
-        time = self._times.resolve(rows.stamps[index])
-        return Event(rule.event, self._source, rows.line, rows.offsets[index], time, None, None, None, None, None, None, (), False, extra)
-
-    def _count_rows(self, rows: Rows) -> None:
-        """Latency from call counters: of rows that only differ in their count only the first is looked at."""
-        numbers, batches, counts, symbols = (rows.column(name) or [] for name in ("num_samples", "samples_per_batch", "count", "symbol"))
-        keys = list(zip(numbers, batches, symbols, rows.stamps, strict=True))
-        for index in [index for index, (before, key) in enumerate(zip(chain([None], keys), keys, strict=False)) if before != key]:
-            number, batch, symbol, stamp = keys[index]
-            count, time = _int(counts[index]), self._times.resolve(stamp)
-            if time is not None and count is not None:
-                calls = self._calls((None, _int(number), _int(batch)), count, time, None if symbol is None else decode(symbol))
-                if calls is not None:
-                    self._queue.append(_Held(_derived_latency(self._row_event(rows, index), *calls), "context.latency", False))
+                event = _metric_event(sums, memory.line, memory.offset, self._times.resolve(memory.stamp), model=memory.model, stage=memory.stage)
+                self._queue.extend(self._loaded(event))
+        for offset, stamp, count, model, symbol, settings in sums.counts:
+            time = self._times.resolve(Stamp(*stamp))
+            calls = None if time is None else self._calls((None, *settings), count, time, symbol)
+            if calls is not None:
+                event = _metric_event(sums, 0, offset, time, model=model, symbol=symbol)
+                self._queue.append(_Held(_derived_latency(event, *calls), "context.latency", False))
+        return sums._replace(times=times)
 
     def flush(self) -> list[Item]:
         """The rest, at the end of the source."""
         for held in self._queue:
-            held.waits = False
+            if isinstance(held, _Held):
+                held.waits = False
         return self._release(0)
 
     def _release(self, offset: int) -> list[Item]:
         ready: list[Item] = []
         queue = self._queue
-        while queue and (not queue[0].waits or queue[0].event.offset + HOLD_BYTES < offset):
-            held = queue.popleft()
-            if self._waiting.get((held.event.rank, held.event.pid)) is held:
-                del self._waiting[(held.event.rank, held.event.pid)]
-            if not held.drop:
-                ready.append(held.event)
+        while queue:
+            held = queue[0]
+            if not isinstance(held, _Held):
+                ready.append(held)
+            elif held.waits and held.event.offset + HOLD_BYTES >= offset:
+                break
+            else:
+                if self._waiting.get((held.event.rank, held.event.pid)) is held:
+                    del self._waiting[(held.event.rank, held.event.pid)]
+                if not held.drop:
+                    ready.append(held.event)
+            queue.popleft()
         return ready
 
     def _complete(self, event: Event, rule: str) -> list[_Held]:
@@ -147,7 +136,8 @@ class Context:
             elif before.rule.endswith(".item") and event.kind == "graph_break" and _same_place(before.event, event):
                 before.drop = True
         if rule == "torch.recompile_error":
-            twin = next((h for h in reversed(self._queue) if h.event.kind == "recompile" and _same_place(h.event, event)), None)
+            held_events = (held for held in reversed(self._queue) if isinstance(held, _Held))
+            twin = next((held for held in held_events if held.event.kind == "recompile" and _same_place(held.event, event)), None)
             if twin is not None and twin.event.reasons[:1] == event.reasons[:1]:
                 twin.waits = False
                 twin.event = twin.event._replace(extra={**twin.event.extra, "raised": True})
@@ -198,17 +188,20 @@ class Context:
     def _calls(self, key: tuple[object, ...], count: int, time: str, symbol: object) -> tuple[float, int] | None:
         """Seconds and calls since the window of this counter began, once it is long enough; then a new one begins.
 
-        Between two symbols the bot does other work, which only many calls outweigh.
+        Between two symbols the bot does other work, which only many calls outweigh. Of the lines that show one
+        second only the first counts.
         """
+        first, last = self._counts.get(key), (time, symbol)
+        if first is not None and first.last == last:
+            return None
         now = datetime.fromisoformat(time)
-        first = self._counts.get(key)
         if first is None or count < first.calls:
-            self._counts[key] = _Window(count, now, symbol)
+            self._counts[key] = _Window(count, now, symbol, last)
             return None
         elapsed_s, calls = (now - first.since).total_seconds(), count - first.calls
         is_enough = elapsed_s >= DERIVE_MIN_S and calls >= (DERIVE_MIN_CALLS if symbol == first.symbol else DERIVE_MIN_CALLS_BETWEEN)
-        if is_enough or symbol != first.symbol:
-            self._counts[key] = _Window(count, now, symbol)
+        is_over = is_enough or symbol != first.symbol
+        self._counts[key] = _Window(count, now, symbol, last) if is_over else first._replace(last=last)
         return (elapsed_s, calls) if is_enough else None
 
 
@@ -221,43 +214,10 @@ def _derived_latency(event: Event, elapsed_s: float, calls: int) -> Event:
     return event._replace(kind="inference", reasons=(), extra=extra)
 
 
-def _int(cell: bytes | None) -> int | None:
-    value = None if cell is None else typed(decode(cell), "int")
-    return value if isinstance(value, int) else None
-
-
-def _real_quotes(rows: Rows) -> Rows:
-    """Without the quotes that have a zero side: they are none."""
-    sides = zip(rows.column("bid") or [], rows.column("ask") or [], strict=True)
-    wrong = [index for index, pair in enumerate(sides) if not all(map(_is_price, pair))]
-    return rows.without(wrong) if wrong else rows
-
-
-def _is_price(text: bytes | None) -> bool:
-    value = None if text is None else typed(decode(text), "float")
-    return isinstance(value, float) and value > 0
-
-
-def _in_order(seen: Iterable[Seen]) -> list[Seen]:
-    """Rows cut where a model is loaded or its mode is said, so that each part stands on its side of that."""
-    items = list(seen)
-    if not any(isinstance(item, Rows) for item in items):
-        return items
-    marks = [item.event.offset for item in items if isinstance(item, Sighting) and item.event.kind in ("model_load", "compile_mode")]
-    parts: list[Seen] = []
-    for item in items:
-        parts += item.split(marks) if marks and isinstance(item, Rows) else [item]
-    return sorted(parts, key=_offset_of)
-
-
-def _offset_of(item: Seen) -> int:
-    match item:
-        case Rows():
-            return item.offsets[0]
-        case TableRows():
-            return item.rows[0][1]
-        case _:
-            return item.event.offset
+def _metric_event(sums: Sums, line: int, offset: int, time: str | None, **fields: object) -> Event:
+    """The event that one line of the sums stands for."""
+    extra = {**EXTRA_FIELDS[sums.kind], **fields}
+    return Event(sums.kind, sums.source, line, offset, time, None, None, None, None, None, None, (), False, extra)
 
 
 def _same_place(one: Event, other: Event) -> bool:

@@ -3,8 +3,8 @@
 from recompile_watch.core.readers import READERS, Reasons, read_plain
 from recompile_watch.core.records import Record
 from recompile_watch.core.rules import Ruleset
-from recompile_watch.core.sightings import Sighting, TableRows, captured_fields, extra_fields, sighting
-from recompile_watch.core.tables import TABLES, is_cut_row, place_of
+from recompile_watch.core.sightings import Sighting, TableRows, captured_fields, sighting
+from recompile_watch.core.tables import TABLES, table_of
 
 
 class Detector:
@@ -32,11 +32,16 @@ class Detector:
         return reader(self._source, self._reasons, record, captured_fields(record))
 
     def _table(self, record: Record) -> list[Sighting | TableRows]:
-        rows = TABLES[record.rule.reader or ""](record, captured_fields(record))
+        lines, span = [line for line, _ in record.at], (record.offset, record.at[-1][1] + 1)
+        table = table_of(record.rule, self._source, record.stamp, record.texts, captured_fields(record), lines, span)
         if self._in_bulk:
-            table = [(*place_of(record, index), extra_fields(record.rule, cells)) for index, cells in rows]
-            return [TableRows(record.rule, self._source, record.stamp, table)] if table else []
-        return [sighting(self._source, record, cells, place=place_of(record, index), partial=is_cut_row(record, index)) for index, cells in rows]
+            return [table] if table.rows else []
+        found: list[Sighting | TableRows] = []
+        for index, values in table.rows:
+            fields = {**table.fixed, **dict(zip(table.names, values, strict=True))}
+            is_cut = record.cut and record.unterminated and index == len(record.texts) - 1
+            found.append(sighting(self._source, record, fields, place=record.at[index], partial=is_cut))
+        return found
 
     def _inside(self, record: Record) -> list[Sighting]:
         """Events that another rule finds inside the record's message, such as torch's error in the bot's words."""

@@ -5,14 +5,16 @@
 
 from dataclasses import dataclass, field
 
-from recompile_watch.core.bulk import Bulk
-from recompile_watch.core.context import Context, Item, Seen
+from recompile_watch.core.bulk import Bulk, BulkReader, Rows
+from recompile_watch.core.context import Context, Item
 from recompile_watch.core.detect import Detector
 from recompile_watch.core.lines import LineReader
 from recompile_watch.core.records import Record, RecordOrder
 from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.scan import Matcher
 from recompile_watch.core.shape import HEAD_BYTES, Shape, Unwrapper, shape_of
+from recompile_watch.core.sightings import TableRows
+from recompile_watch.core.sums import Seen, added_up
 from recompile_watch.core.times import TimeOptions, TimeResolver
 from recompile_watch.core.trace import TraceReader, is_trace
 
@@ -30,7 +32,7 @@ class Tally:
 class SourceEngine:
     """Understands one source. ``feed`` takes its bytes in order; ``feed`` and ``end`` return events in log order.
 
-    bulk: the bulk patterns, when metric lines are wanted as rows and not as events.
+    bulk: what is read in bulk, when sums are wanted and not each event.
     """
 
     def __init__(self, source: str, rules: Ruleset, matcher: Matcher | None, options: TimeOptions, bulk: Bulk | None = None) -> None:
@@ -68,7 +70,7 @@ class SourceEngine:
         held = b"".join(self._head)
         self._head = []
         shape = shape_of(held[:HEAD_BYTES])
-        self._context = Context(TimeResolver(self._options, shape.first_date, shape.offset_s), self._source)
+        self._context = Context(TimeResolver(self._options, shape.first_date, shape.offset_s))
         if is_trace(held):
             self._reader = TraceReader(self._source)
         else:
@@ -81,9 +83,12 @@ class _LogReader:
 
     def __init__(self, source: str, rules: Ruleset, matcher: Matcher | None, shape: Shape, bulk: Bulk | None) -> None:
         unwrapper = Unwrapper(shape) if shape.wrap_width else None
-        self._lines = LineReader(rules, matcher, unwrapper=unwrapper, bulk=bulk)
+        self._bulk = None if bulk is None or matcher is None else BulkReader(bulk, matcher, source)
+        self._lines = LineReader(rules, matcher, unwrapper=unwrapper, bulk=self._bulk)
         self._detector = Detector(rules, source, in_bulk=bulk is not None)
         self._order = RecordOrder()
+        self._rows: list[Rows] = []
+        self._tables: list[TableRows] = []
 
     @property
     def lines(self) -> int:
@@ -101,5 +106,18 @@ class _LogReader:
 
     def _seen(self, closed: list[Record], still_open: list[Record]) -> list[Seen]:
         records = self._order.ordered(closed, still_open)
-        seen: list[Seen] = [sighting for record in records for sighting in self._detector.sightings(record)]
-        return [*seen, *self._lines.rows()]
+        seen = [sighting for record in records for sighting in self._detector.sightings(record)]
+        return added_up(seen, *self._ready(min(((record.offset, record.line) for record in still_open), default=None)), self._bulk)
+
+    def _ready(self, first_open: tuple[int, int] | None) -> tuple[list[Rows], list[TableRows]]:
+        """What was read in bulk in front of the first open record; the rest is held until that closes."""
+        rows, tables = self._lines.in_bulk()
+        rows, tables = [*self._rows, *rows], [*self._tables, *tables]
+        self._rows, self._tables = [], []
+        if first_open is None:
+            return rows, tables
+        border = first_open[0]
+        self._tables = [table for table in tables if table.span[0] >= border]
+        parts = [part for item in rows for part in item.split([first_open])]
+        self._rows = [part for part in parts if part.offsets[0] >= border]
+        return [part for part in parts if part.offsets[0] < border], [table for table in tables if table.span[0] < border]

@@ -6,14 +6,16 @@ and end makes no difference, and neither does leaving the matcher out.
 """
 
 import re
+from bisect import bisect_left
 
-from recompile_watch.core.bulk import Bulk, BulkReader, Rows
-from recompile_watch.core.prefix_grammar import DIALECT_HEADERS, SUSPECT
+from recompile_watch.core.bulk import INDENTED, BulkReader, Found, Rows, closes_table
+from recompile_watch.core.prefix_grammar import SUSPECT
 from recompile_watch.core.prefixes import are_plain, peel
 from recompile_watch.core.records import BEFORE_BYTES, HEAD_LINES, MAX_RECORD_BYTES, Joiner, Record
 from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.scan import Matcher
 from recompile_watch.core.shape import Unwrapper
+from recompile_watch.core.sightings import TableRows
 
 MAX_LINE_BYTES = 1 << 20
 _RUN_BYTES = 1 << 13
@@ -28,14 +30,14 @@ class LineReader:
 
     def __init__(
         self, rules: Ruleset, matcher: Matcher | None, *, line: int = 1, offset: int = 0, before: bytes = b"", unwrapper: Unwrapper | None = None,
-        bulk: Bulk | None = None,
+        bulk: BulkReader | None = None,
     ) -> None:  # fmt: skip
         self.joiner = Joiner(rules, matcher)
         self._unwrapper = unwrapper
-        self._bulk = bulk
-        self._bulk_reader = BulkReader(bulk) if bulk is not None and unwrapper is None else None
+        self._bulk = bulk if unwrapper is None else None
         self._rows: list[Rows] = []
-        self._looked_at: list[int] = []
+        self._tables: list[TableRows] = []
+        self._looked_at: list[tuple[int, int]] = []
         self.unread: dict[str, int] = {}
         self._matcher = matcher
         self._number = line
@@ -121,7 +123,8 @@ class LineReader:
         closed: list[Record] = []
         position, size = 0, len(region)
         self._looked_at = []
-        ends, rows = self._ends(region)
+        found = self._bulk.read(region, self._offset, self._number) if self._bulk is not None else None
+        ends = found.ends if found is not None else self._matcher.ends(region) if self._matcher is not None else None
         hit = 0
         while position < size:
             target = position
@@ -138,33 +141,29 @@ class LineReader:
             self._step(region, target, newline + 1)
             position = self._run(region, newline + 1, closed)
         self._step(region, position, size)
-        self._keep(rows)
+        if found is not None:
+            self._keep(found)
         last = region.rfind(b"\n", 0, size - 1) + 1
         self._before = region[last : size - 1] if size - 1 - last <= BEFORE_BYTES else b""
         return closed
 
-    def _ends(self, region: bytes) -> tuple[list[int] | None, list[Rows]]:
-        """The places behind literals, None for every line; and the metric rows, whose literals are then left out."""
-        if self._bulk_reader is not None and self._bulk is not None:
-            ends, marks = self._bulk.matcher.ends_and_marks(region)
-            rows = self._bulk_reader.rows(region, marks, self._offset, self._number)
-            if rows is not None:
-                return ends, rows
-        return (self._matcher.ends(region) if self._matcher is not None else None), []
+    def _keep(self, found: Found) -> None:
+        """Keeps what was read in bulk, but for the lines that the ordinary way has looked at."""
+        if not found.rows and not found.tables:
+            return
+        stretches = self._looked_at
+        self._rows += [left for rows in found.rows if (left := rows.outside(stretches)).offsets]
+        begins = [begin for begin, _ in stretches]
+        for table in found.tables:
+            begin, end = table.span
+            if bisect_left(begins, begin) == bisect_left(begins, end):
+                self._tables.append(table)
 
-    def _keep(self, rows: list[Rows]) -> None:
-        """Keeps the metric rows of a region, but for the lines that the ordinary way has looked at."""
-        seen = set(self._looked_at)
-        for item in rows:
-            looked_at = [index for index, offset in enumerate(item.offsets) if offset in seen] if seen.intersection(item.offsets) else []
-            left = item.without(looked_at) if looked_at else item
-            if left.values:
-                self._rows.append(left)
-
-    def rows(self) -> list[Rows]:
-        """The lines of bulk rules taken since the last call."""
-        rows, self._rows = self._rows, []
-        return rows
+    def in_bulk(self) -> tuple[list[Rows], list[TableRows]]:
+        """The metric lines and the tables taken since the last call."""
+        taken = self._rows, self._tables
+        self._rows, self._tables = [], []
+        return taken
 
     def _must_look(self) -> bool:
         return self._number <= HEAD_LINES or self._unwrapper is not None or self.joiner.wants_every_line()
@@ -187,7 +186,7 @@ class LineReader:
     def _one(self, region: bytes, start: int, stop: int, *, terminated: bool = True) -> list[Record]:
         """Hands one line to the joiner; ``self._number`` and ``self._offset`` stand at its beginning."""
         raw = region[start:stop]
-        self._looked_at.append(self._offset)
+        self._looked_at.append((self._offset, self._offset + len(raw) + 1))
         if len(raw) > MAX_LINE_BYTES:
             self.unread["line_too_long"] = self.unread.get("line_too_long", 0) + 1
             return []
@@ -223,7 +222,7 @@ class LineReader:
         """Takes the indented lines of a table, and closes it when a line with a header follows."""
         if record.head.channel or record.head.rank is not None or record.last_line != self._number - 1:
             return position
-        run = _INDENTED.match(region, position)
+        run = INDENTED.match(region, position)
         if run is not None:
             texts = run[0][:-1].split(b"\n")
             if not are_plain(run[0]) or len(record.texts) + len(texts) > record.rule.max_lines or record.size > MAX_RECORD_BYTES:
@@ -236,8 +235,7 @@ class LineReader:
             record.size += len(run[0])
             record.last_line, record.end = self._number - 1, self._offset
             position = run.end()
-        header = _HEADER.match(region, position)
-        if header is not None and region[header.end() : header.end() + 2] != b"  ":
+        if closes_table(region, position):
             closed += self.joiner.close_only()
         return position
 
@@ -300,8 +298,6 @@ class LineReader:
 
 
 _SUSPECT = re.compile(SUSPECT)
-_INDENTED = re.compile(rb"(?:  [^\s][^\n]*\n)+")
-_HEADER = re.compile(b"|".join(DIALECT_HEADERS))
 
 
 def _peels(text: bytes) -> bool:

@@ -6,16 +6,16 @@ taken as the rest of an earlier record, also begins one: ``agree`` tells.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from recompile_watch.core.bulk import Bulk, Rows
-from recompile_watch.core.context import Seen
+from recompile_watch.core.bulk import Bulk, BulkReader, Rows
 from recompile_watch.core.detect import Detector
 from recompile_watch.core.lines import LineReader
 from recompile_watch.core.records import HEAD_LINES, Record, RecordOrder
 from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.scan import Matcher
 from recompile_watch.core.sightings import TableRows
+from recompile_watch.core.sums import Seen, Sums, added_up
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +48,16 @@ def read_part(
 ) -> PartReading:
     """Reads one part: ``blocks`` are its bytes, ``behind`` those after its end (taken only as far as needed)."""
     shift = HEAD_LINES if part.start else 0  # only the first lines of a log may go on with a record whose head is cut off
-    reader = LineReader(rules, matcher, line=1 + shift, offset=part.start, before=part.before, bulk=bulk)
+    in_bulk = None if bulk is None or matcher is None else BulkReader(bulk, matcher, source)
+    reader = LineReader(rules, matcher, line=1 + shift, offset=part.start, before=part.before, bulk=in_bulk)
     closed: list[Record] = []
     rows: list[Rows] = []
+    tables: list[TableRows] = []
     for block in blocks:
         closed += reader.feed(block)
-        rows += reader.rows()
+        more_rows, more_tables = reader.in_bulk()
+        rows += more_rows
+        tables += more_tables
     lines, whole = reader.lines - shift, not reader.joiner.is_carrying
     if part.end is None:
         closed += reader.end()
@@ -62,8 +66,9 @@ def read_part(
         closed += _drain(reader, behind, part.end)
     records = RecordOrder().ordered(closed, [])
     detector = Detector(rules, source, in_bulk=bulk is not None)
-    seen = [_shifted(sighting, -shift) for record in records for sighting in detector.sightings(record)]
-    return PartReading([*seen, *rows], [record.offset for record in records], reader.taken, lines, reader.unread, whole)
+    found = [sighting for record in records for sighting in detector.sightings(record)]
+    seen = [_shifted(item, -shift) for item in added_up(found, rows, tables, in_bulk)]
+    return PartReading(seen, [record.offset for record in records], reader.taken, lines, reader.unread, whole)
 
 
 def agree(part: PartReading, after: PartReading, after_end: int | None) -> bool:
@@ -90,8 +95,8 @@ def _drain(reader: LineReader, behind: Iterable[bytes], end: int) -> list[Record
 def _shifted(item: Seen, lines: int) -> Seen:
     if not lines:
         return item
-    if isinstance(item, Rows):
-        return item._replace(line=item.line + lines)
+    if isinstance(item, Sums):
+        return item._replace(memory=[replace(memory, line=memory.line + lines) for memory in item.memory])
     if isinstance(item, TableRows):
-        return item._replace(rows=[(line + lines, offset, fields) for line, offset, fields in item.rows])
+        return item._replace(lines=[line + lines for line in item.lines])
     return item._replace(event=item.event._replace(line=item.event.line + lines))

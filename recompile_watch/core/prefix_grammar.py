@@ -150,6 +150,8 @@ DIALECT_HEADERS = (
     rb"(?:\x1b\[\d{1,3}m)?" + LEVEL + rb"(?:\x1b\[0m)? \| ",
     rb"(?P<local>\d{4}-.{17}\d) \| " + LEVEL + rb" *\| [\w.<>]{1,120}:[^:\s]{1,120}:\d{1,9} - ",
 )
+# A line of dialect C (no metric has it) whose message certainly does not begin with two blanks.
+LOGGING_LINE = rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} - [A-Za-z_][\w.]{0,120} - " + LEVEL + rb" - (?:[^ \n\r\x00\x1b&]| (?! ))*\n"
 STRING_ELEMENT = re.compile(rb"\s*\"(?P<body>(?:[^\"\\]|\\.)*)\",?\s*")
 
 BYTE_LIST = re.compile(rb'"MESSAGE" ?: ?\[\d')  # how journald prints a message that is not UTF-8

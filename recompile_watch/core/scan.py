@@ -4,7 +4,7 @@ Making a Python object of every line caps the speed at about 50 MB/s; a producti
 needs. The matcher runs at more than 2 GB/s and names only the places where a literal ends.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Protocol
 
 import hyperscan
@@ -27,26 +27,20 @@ class Matcher(Protocol):
         """The offsets, ascending, just behind each literal (or sign of a cut line) found in ``block``."""
         ...
 
-    def ends_and_marks(self, block: bytes) -> tuple[list[int], set[int]]:
-        """Like ``ends``; and the numbers of the marks that ``block`` holds somewhere."""
+    def ends_apart(self, block: bytes, apart: Collection[int]) -> tuple[list[int], dict[int, list[int]]]:
+        """Like ``ends``; but the offsets of the literals whose numbers are in ``apart`` come on their own, by number."""
         ...
 
 
 class LiteralMatcher:
-    """Hyperscan over all literals at once, case-sensitive, byte for byte.
+    """Hyperscan over all literals at once, case-sensitive, byte for byte."""
 
-    marks: further literals of which only the presence in a block is wanted.
-    """
-
-    def __init__(self, literals: Iterable[bytes], marks: Iterable[bytes] = ()) -> None:
+    def __init__(self, literals: Iterable[bytes]) -> None:
         wanted = [_escaped(literal) for literal in literals]
-        once = [_escaped(mark) for mark in marks]
         self._count = len(wanted)
-        self._first_mark = len(wanted) + len(_CUT_LINES)
-        expressions = [*wanted, *_CUT_LINES, *once]
-        flags = [0] * self._first_mark + [hyperscan.HS_FLAG_SINGLEMATCH] * len(once)
+        expressions = [*wanted, *_CUT_LINES]
         self._database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
-        self._database.compile(expressions=expressions, ids=list(range(len(expressions))), elements=len(expressions), flags=flags)
+        self._database.compile(expressions=expressions, ids=list(range(len(expressions))), elements=len(expressions), flags=[0] * len(expressions))
 
     def which(self, text: bytes) -> set[int]:
         """The numbers of the literals that ``text`` holds."""
@@ -61,22 +55,19 @@ class LiteralMatcher:
 
     def ends(self, block: bytes) -> list[int]:
         """The offsets, ascending, just behind each literal (or sign of a cut line) found in ``block``."""
-        return self.ends_and_marks(block)[0]
+        return self.ends_apart(block, ())[0]
 
-    def ends_and_marks(self, block: bytes) -> tuple[list[int], set[int]]:
-        """Like ``ends``; and the numbers of the marks that ``block`` holds somewhere."""
+    def ends_apart(self, block: bytes, apart: Collection[int]) -> tuple[list[int], dict[int, list[int]]]:
+        """Like ``ends``; but the offsets of the literals whose numbers are in ``apart`` come on their own, by number."""
         found: list[int] = []
-        marks: set[int] = set()
-        append, first_mark = found.append, self._first_mark
+        by_number: dict[int, list[int]] = {number: [] for number in apart}
+        take = {number: ends.append for number, ends in by_number.items()}.get
 
-        def on_match(number: int, _start: int, end: int, _flags: int, _context: object) -> None:
-            if number < first_mark:
-                append(end)
-            else:
-                marks.add(number - first_mark)
+        def on_match(number: int, _start: int, end: int, _flags: int, _context: object, append: Callable[[int], None] = found.append) -> None:
+            take(number, append)(end)
 
         self._database.scan(block, match_event_handler=on_match)
-        return found, marks
+        return found, by_number
 
 
 def _escaped(literal: bytes) -> bytes:

@@ -4,23 +4,19 @@ A log may hold hundreds of thousands of such events a second's reading, so each 
 no object.
 """
 
-import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from itertools import repeat
-from math import inf
 
-from recompile_watch.core.bulk import MetricTable, Rows
 from recompile_watch.core.events import Event
+from recompile_watch.core.sightings import TableRows
+from recompile_watch.core.sums import Sums
 
 MAX_ROWS = 10_000
-_NUMBER = re.compile(rb"\d+\.?\d*")
 MAX_KEYS = 2_000
 MAX_DISTINCT = 20_000
 P99_FROM = 100
 
-Row = tuple[str | None, str, int, Mapping[str, object]]
+Row = Event | tuple[TableRows, int]  # an event, or a row of a table
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,41 +142,27 @@ class Series:
         self.__init__()  # type: ignore[misc]
         self.__dict__.update(state)
 
-    def add_table(self, table: MetricTable) -> None:
+    def add_table(self, table: TableRows) -> None:
         """Takes the rows of a table that were read as one."""
-        match table.kind:
-            case "strategy_return":
-                for line, _, fields in table.rows:
-                    self._keep_row((table.time, table.source, line, fields))
-            case "strategy_daily_return":
-                for _, _, fields in table.rows:
-                    _latest(self._daily, (fields["symbol"], fields["strategy"]), fields["return"])
-            case "validation_loss":
-                for _, _, fields in table.rows:
-                    _latest(self._losses, (fields["symbol"], fields["target"]), fields["value"])
+        if table.kind == "strategy_return":
+            for index, key in enumerate(zip(table.column("symbol"), table.column("strategy"), strict=True)):
+                self._keep_row(key, (table, index))
 
-    def add_rows(self, rows: Rows) -> None:
-        """Takes metric lines that were read in bulk: GPU memory and quotes."""
-        fixed = rows.bulk.rule.values
-        match rows.bulk.rule.event:
-            case "quote":
-                for symbol, times in Counter(_cells(rows, "symbol", fixed)).items():
-                    _count(self._real, symbol, times)
-            case "gpu_memory":
-                peaks: dict[tuple[object, object], list[bytes | None]] = {}
-                cells = zip(_cells(rows, "stage", fixed), _cells(rows, "model", fixed), rows.column("peak_mb") or repeat(None), strict=False)
-                for stage, model, peak in cells:
-                    peaks.setdefault((stage, model), []).append(peak)
-                for (stage, model), found in peaks.items():
-                    values = _peaks(found)
-                    self._merge_memory(stage, [model, max(values, default=None), values[-1] if values else None, len(found)])
+    def add_sums(self, sums: Sums) -> None:
+        """Takes metric lines and tables that were added up."""
+        for memory in sums.memory:
+            self._merge_memory(memory.stage, [memory.model, memory.highest, memory.last, memory.n])
+        for symbol, times in sums.quotes.items():
+            _count(self._real, symbol, times)
+        for key, value in sums.latest.items():
+            _latest(self._daily if sums.kind == "strategy_daily_return" else self._losses, key, value)
 
     def merge(self, later: "Series") -> None:
         """Takes in the numbers of the part of the log that follows."""
         for row in later._rows:
-            self._keep_row(row)
-        for row in later._latest.values():
-            self._keep_row(row)
+            self._keep_row(_row_key(row), row)
+        for key, row in later._latest.items():
+            self._keep_row(key, row)
         self._left_off += later._left_off - len(later._latest)
         for mine, more in ((self._daily, later._daily), (self._losses, later._losses)):
             for key, value in more.items():
@@ -203,7 +185,7 @@ class Series:
         for histogram in measured.values():
             whole.merge(histogram)
         return Numbers(
-            strategy_return=tuple(StrategyRow(*row) for row in [*self._rows, *self._latest.values()]),
+            strategy_return=tuple(_strategy_row(row) for row in [*self._rows, *self._latest.values()]),
             strategy_rows_left_off=self._left_off - len(self._latest),
             strategy_daily_return=dict(self._daily), validation_loss=dict(self._losses),
             inference=whole.latency(derived=derived),
@@ -213,14 +195,13 @@ class Series:
         )  # fmt: skip
 
     def _strategy(self, event: Event) -> None:
-        self._keep_row((event.time, event.source, event.line, event.extra))
+        self._keep_row((event.extra.get("symbol"), event.extra.get("strategy")), event)
 
-    def _keep_row(self, row: Row) -> None:
+    def _keep_row(self, key: tuple[object, object], row: Row) -> None:
         if len(self._rows) < MAX_ROWS:
             self._rows.append(row)
             return
         self._left_off += 1
-        key = (row[3].get("symbol"), row[3].get("strategy"))
         if self._latest.pop(key, None) is not None or len(self._latest) < MAX_KEYS:
             self._latest[key] = row
 
@@ -276,22 +257,17 @@ class Series:
         _count(self._synthetic, event.extra["symbol"], 1)
 
 
-def _cells(rows: Rows, name: str, fixed: Mapping[str, object]) -> Iterable[object]:
-    """One field of all rows: the column that was captured, else the rule's fixed value."""
-    column = rows.column(name)
-    if column is None:
-        return repeat(fixed.get(name), len(rows.values))
-    texts = {cell: None if cell is None else cell.decode("utf-8", "replace").strip() for cell in set(column)}
-    return [texts[cell] for cell in column]
+def _strategy_row(row: Row) -> StrategyRow:
+    if isinstance(row, Event):
+        return StrategyRow(row.time, row.source, row.line, row.extra)
+    table, number = row
+    index, values = table.rows[number]
+    return StrategyRow(table.time, table.source, table.lines[index], {**table.fixed, **dict(zip(table.names, values, strict=True))})
 
 
-def _peaks(cells: list[bytes | None]) -> list[float]:
-    """The numbers among the cells."""
-    try:
-        values = list(map(float, cells))  # type: ignore[arg-type]
-    except (ValueError, TypeError):  # one is missing, or none
-        values = [float(cell) for cell in cells if cell is not None and _NUMBER.fullmatch(cell)]
-    return [value for value in values if value < inf]
+def _row_key(row: Row) -> tuple[object, object]:
+    fields = _strategy_row(row).values
+    return fields.get("symbol"), fields.get("strategy")
 
 
 def _latest(values: dict[tuple[str, str], object], key: tuple[object, object], value: object) -> None:

@@ -1,6 +1,6 @@
 """Sightings: events that still lack what only their neighbourhood can tell, and how one is made of a record's fields."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import isinf
 from typing import NamedTuple
 
@@ -26,13 +26,27 @@ class Sighting(NamedTuple):
 class TableRows(NamedTuple):
     """The rows of one table, for an analysis: as many events in one.
 
-    stamp: the table's time. rows: line number, offset and the event's further fields of each.
+    stamp, time: the table's, as printed and resolved. fixed: the event's further fields that all rows share.
+    names: of the fields in which they differ. lines: line number of each text of the table. rows: index of its text
+    and those fields' values of each. span: the offsets where the table begins and ends.
     """
 
-    rule: Rule
+    kind: str
     source: str
     stamp: Stamp | None
-    rows: list[tuple[int, int, Fields]]
+    fixed: Mapping[str, object]
+    names: tuple[str, ...]
+    lines: Sequence[int]
+    rows: Sequence[tuple[int, tuple[object, ...]]]
+    span: tuple[int, int]
+    time: str | None = None
+
+    def column(self, name: str) -> list[object]:
+        """One field of all rows."""
+        if name not in self.names:
+            return [self.fixed.get(name)] * len(self.rows)
+        index = self.names.index(name)
+        return [values[index] for _, values in self.rows]
 
 
 def sighting(

@@ -1,78 +1,95 @@
 """Tables that the bot prints: each row becomes an event of its own."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from math import inf
+from typing import NamedTuple
 
-from recompile_watch.core.records import Record
-from recompile_watch.core.sightings import Fields, decode, typed
+from recompile_watch.core.prefix_grammar import Stamp
+from recompile_watch.core.rules import Rule
+from recompile_watch.core.sightings import Fields, TableRows, decode, extra_fields, typed
 
-Row = tuple[int, Fields]
 _TABLE_FIELDS = {
     "Return": "return", "Sharpe": "sharpe", "FinalDay": "final_day", "AnnualRet": "annual_return", "ForecastRet": "forecast_return",
     "Final Day": "final_day", "Annual Return": "annual_return",
 }  # fmt: skip
+_DASHES = re.compile(rb"\s*-{2,}(?:\s+-{2,})+\s*")
 
 
-def table_rows(texts: list[bytes]) -> list[tuple[int, dict[str, str]]]:
-    """The rows of a text table with a dash row under its header: (index of the text, column name to cell).
+class Cells(NamedTuple):
+    """What a table says: the names of its fields and, for each row, the index of its text and the values."""
 
-    Columns are cut where the dash row says, so that names may hold spaces; a cell that sticks out into the gap
-    goes to the column it begins in.
+    names: tuple[str, ...]
+    rows: Sequence[tuple[int, tuple[object, ...]]]
+
+
+def table_of(
+    rule: Rule, source: str, stamp: Stamp | None, texts: list[bytes], fields: Fields, lines: Sequence[int], span: tuple[int, int]
+) -> TableRows:
+    """The table that a rule's reader finds in ``texts``; the other arguments as in ``TableRows``."""
+    names, rows = TABLES[rule.reader or ""](texts)
+    return TableRows(rule.event, source, stamp, extra_fields(rule, fields), names, lines, rows, span)
+
+
+@lru_cache(maxsize=64)
+def _columns(header: bytes, dashes: bytes) -> dict[str, slice]:
+    """The columns of a text table by name, cut where the dash row says, so that names may hold spaces.
+
+    A cell that sticks out into the gap goes to the column it begins in.
     """
-    dash = next((i for i, text in enumerate(texts) if re.fullmatch(rb"\s*-{2,}(?:\s+-{2,})+\s*", text)), None)
+    starts = [match.start() for match in re.finditer(rb"-+", dashes)]
+    line = decode(header.expandtabs())
+    cuts = [slice(a, b) for a, b in zip(starts, [*starts[1:], None], strict=True)]
+    return {line[cut].strip(): cut for cut in cuts}
+
+
+def _body(texts: list[bytes]) -> tuple[int, dict[str, list[str]]]:
+    """The index of a table's first row, and its columns by name; the rows end where the first column is empty."""
+    dash = next((i for i, text in enumerate(texts) if b"--" in text and _DASHES.fullmatch(text)), None)
     if not dash:
-        return []
-    starts = [m.start() for m in re.finditer(rb"-+", texts[dash])]
-    columns = [slice(a, b) for a, b in zip(starts, [*starts[1:], None], strict=True)]
-    header = decode(texts[dash - 1].expandtabs())
-    names = [header[column].strip() for column in columns]
-    rows = []
-    for index, text in enumerate(texts[dash + 1 :], dash + 1):
-        line = decode(text)
-        cells = [line[column].strip() for column in columns]
-        if not cells[0]:
-            break
-        rows.append((index, dict(zip(names, cells, strict=True))))
-    return rows
+        return 0, {}
+    cuts = _columns(texts[dash - 1], texts[dash])
+    lines = decode(b"\n".join(texts[dash + 1 :])).split("\n")
+    columns = {name: [line[cut].strip() for line in lines] for name, cut in cuts.items()}
+    first = next(iter(columns.values()), [])
+    if "" in first:
+        end = first.index("")
+        columns = {name: cells[:end] for name, cells in columns.items()}
+    return dash + 1, columns
 
 
-def _strategies(record: Record, fields: Fields) -> Iterator[Row]:
-    for index, row in table_rows(record.texts):
-        cells = dict(fields)
-        for name, cell in row.items():
-            if name in _TABLE_FIELDS:
-                cells[_TABLE_FIELDS[name]] = _number(cell)
-        cells["strategy"] = row.get("Strategy") or next(iter(row.values()))
-        yield index, cells
+def _strategies(texts: list[bytes]) -> Cells:
+    begin, columns = _body(texts)
+    first = next(iter(columns.values()), [])
+    strategies = [name or other for name, other in zip(columns.get("Strategy", first), first, strict=True)]
+    numbers = {field: _numbers(columns[name]) for name, field in _TABLE_FIELDS.items() if name in columns}
+    return Cells(("strategy", *numbers), list(enumerate(zip(strategies, *numbers.values(), strict=True), begin)))
 
 
-def _number(cell: str) -> float | None:
-    value = typed(cell, "float")
-    return value if isinstance(value, float) else None
-
-
-def _validation_losses(record: Record, fields: Fields) -> Iterator[Row]:
-    for index, row in table_rows(record.texts):
-        target = row.get("Metric", "").removesuffix(" Val Loss")
-        if target in ("Close", "High", "Low"):
-            yield index, {**fields, "target": target.lower(), "value": _number(row.get("Value", ""))}
+def _validation_losses(texts: list[bytes]) -> Cells:
+    begin, columns = _body(texts)
+    metrics, values = columns.get("Metric", []), _numbers(columns.get("Value", []))
+    targets = [(metric.removesuffix(" Val Loss"), value) for metric, value in zip(metrics, values, strict=False)]
+    rows = [(index, (target.lower(), value)) for index, (target, value) in enumerate(targets, begin) if target in ("Close", "High", "Low")]
+    return Cells(("target", "value"), rows)
 
 
 _STRATEGY_LINE = re.compile(rb"Average (?P<name>.+?)(?: Strategy)? (?P<what>Sharpe|Final Day Return|Return): (?P<value>-?[\d.]+|nan)\s*$")
-_LINE_FIELDS = {b"Return": "return", b"Sharpe": "sharpe", b"Final Day Return": "final_day"}
+_LINE_FIELDS = {b"Return": 1, b"Sharpe": 2, b"Final Day Return": 3}
 
 
-def _strategy_lines(record: Record, fields: Fields) -> Iterator[Row]:
+def _strategy_lines(texts: list[bytes]) -> Cells:
     """The backtest of 2024, before the table: ``Average Simple Strategy Return: -0.0176``, three lines a strategy."""
-    rows: dict[str, Row] = {}
-    for index, text in enumerate(record.texts):
+    found: dict[str, tuple[int, list[object]]] = {}
+    for index, text in enumerate(texts):
         line = _STRATEGY_LINE.search(text)
         if line is not None:
             name = decode(line["name"])
             strategy = "Buy & Hold" if name == "Buy and Hold" else name.removesuffix(" Buy and Hold")
-            cells = rows.setdefault(strategy, (index, {**fields, "strategy": strategy}))[1]
-            cells[_LINE_FIELDS[line["what"]]] = _number(decode(line["value"]))
-    yield from rows.values()
+            values = found.setdefault(strategy, (index, [strategy, None, None, None]))[1]
+            values[_LINE_FIELDS[line["what"]]] = _number(decode(line["value"]))
+    return Cells(("strategy", "return", "sharpe", "final_day"), [(index, tuple(values)) for index, values in found.values()])
 
 
 _NOT_DAILY_RETURNS = frozenset({"annual", "composite"})  # annualised, and a score
@@ -80,30 +97,35 @@ _RETURNS = re.compile(rb"returns(?:: |\[)(?P<pairs>[^\]|\n]*)")
 _PAIR = re.compile(r"(\w+)=(-?\d+(?:\.\d+)?(?:e-?\d+)?|nan)")
 
 
-def _daily_returns(record: Record, fields: Fields) -> Iterator[Row]:
+def _daily_returns(texts: list[bytes]) -> Cells:
     """The ``returns: avg=0.017 … maxdiff=0.017`` line of a symbol's analysis, or its compact form."""
-    for index, text in enumerate(record.texts):
+    rows: list[tuple[int, tuple[object, ...]]] = []
+    for index, text in enumerate(texts):
         line = _RETURNS.search(text) if b"returns" in text else None
-        if line is None:
-            continue
-        for name, value in _PAIR.findall(decode(line["pairs"])):
-            if name not in _NOT_DAILY_RETURNS:
-                yield index, {"symbol": fields.get("symbol"), "strategy": name, "return": _number(value)}
+        if line is not None:
+            pairs = _PAIR.findall(decode(line["pairs"]))
+            values = _numbers([value for _, value in pairs])
+            rows += [(index, (name, value)) for (name, _), value in zip(pairs, values, strict=True) if name not in _NOT_DAILY_RETURNS]
+    return Cells(("strategy", "return"), rows)
 
 
-TABLES: dict[str, Callable[[Record, Fields], Iterator[Row]]] = {
+def _numbers(cells: list[str]) -> list[float | None]:
+    """Each cell as a number; None for one that is none."""
+    try:
+        values = [None if cell == "-" else float(cell) for cell in cells]
+    except ValueError:
+        return [_number(cell) for cell in cells]
+    return [_number(cell) for cell in cells] if inf in values or -inf in values else values
+
+
+def _number(cell: str) -> float | None:
+    value = typed(cell, "float")
+    return value if isinstance(value, float) else None
+
+
+TABLES: dict[str, Callable[[list[bytes]], Cells]] = {
     "strategy_table": _strategies,
     "strategy_lines": _strategy_lines,
     "validation_losses": _validation_losses,
     "daily_returns": _daily_returns,
 }
-
-
-def place_of(record: Record, index: int) -> tuple[int, int]:
-    """Line number and offset of one of the record's texts."""
-    return record.at[index] if index < len(record.at) else (record.line, record.offset)
-
-
-def is_cut_row(record: Record, index: int) -> bool:
-    """True for a last row that the end of the input cuts."""
-    return record.cut and record.unterminated and index == len(record.texts) - 1

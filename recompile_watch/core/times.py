@@ -7,12 +7,14 @@ an option, a dated or zoned time printed nearby, and only then the file's last c
 import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
+from functools import lru_cache
 
 from recompile_watch.core.prefix_grammar import Stamp
 
 _QUARTER_S = 900
 _KNOWN_TIMES = 20_000
 _NEAR_S = 60  # two clocks that differ from a quarter of an hour's multiple by more show different moments
+_SECONDS = frozenset(f"{second:02d}" for second in range(60))
 _FRACTION = re.compile(r"\.(\d+)")
 
 
@@ -39,6 +41,7 @@ class TimeResolver:
         self._offset_s = None if options.zone_is_given else offset_s
         self._zones: dict[str, str] = {}
         self._known: dict[Stamp, str] = {}
+        self._last = (Stamp("", ""), "")
 
     def learn_offset(self, offset_s: int) -> None:
         """Takes a zone offset that the log itself proves, seconds east of UTC."""
@@ -46,6 +49,7 @@ class TimeResolver:
             self._offset_s = offset_s
             self._zones.clear()
             self._known.clear()
+            self._last = (Stamp("", ""), "")
 
     def resolve(self, stamp: Stamp | None, outer: Stamp | None = None) -> str | None:
         """The time as ISO 8601 with offset; None when the log carries none."""
@@ -53,8 +57,11 @@ class TimeResolver:
             return None
         known = self._known.get(stamp)
         if known is not None:
-            self._near = date.fromisoformat(known[:10])
+            self._near = _date(known[:10])
             return known
+        found = self._in_same_minute(stamp)
+        if found is not None:
+            return found
         try:
             found = self._resolved(stamp, outer)
         except (ValueError, OverflowError):
@@ -63,13 +70,22 @@ class TimeResolver:
             if len(self._known) >= _KNOWN_TIMES:
                 self._known.clear()
             self._known[stamp] = found
+            self._last = stamp, found
         return found
+
+    def _in_same_minute(self, stamp: Stamp) -> str | None:
+        """The time of a stamp that differs from the dated one before it in its seconds only."""
+        (form, text), found = self._last
+        if stamp.form != form or stamp.text[:17] != text[:17] or stamp.text[19:] != text[19:] or stamp.text[17:19] not in _SECONDS:
+            return None
+        self._near = _date(found[:10])
+        return found[:17] + stamp.text[17:19] + found[19:]
 
     def _resolved(self, stamp: Stamp, outer: Stamp | None) -> str | None:
         match stamp.form:
             case "zoned":
                 text = _iso(stamp.text)
-                self._near = date.fromisoformat(text[:10])
+                self._near = _date(text[:10])
                 return text
             case "epoch":
                 moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=int(stamp.text))
@@ -77,7 +93,7 @@ class TimeResolver:
                 return moment.isoformat()
             case "local":
                 text = _iso(stamp.text)
-                self._near = date.fromisoformat(text[:10])
+                self._near = _date(text[:10])
                 return text + self._zone(text)
             case "glog":
                 return self._glog(stamp.text, outer)
@@ -108,7 +124,7 @@ class TimeResolver:
             offset = _offset_between(datetime.fromisoformat(local[:19]), carried)
             if offset is not None:
                 self.learn_offset(offset)
-        self._near = date.fromisoformat(local[:10])
+        self._near = _date(local[:10])
         return local + self._zone(local)
 
     def _carried(self, outer: Stamp | None) -> datetime | None:
@@ -129,6 +145,12 @@ class TimeResolver:
         if last is None:
             return None
         return last.year if _day(last.year, month, day) <= last + timedelta(days=1) else last.year - 1
+
+
+@lru_cache(maxsize=64)
+def _date(text: str) -> date:
+    """The day, remembered: a log stays on one for long."""
+    return date.fromisoformat(text)
 
 
 def _day(year: int, month: int, day: int) -> date:

@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-import zstandard
-
 from recompile_watch.sources.limits import ReadLimits, Unread
 from recompile_watch.sources.sniff import MAGIC_BYTES, Compression, compression_of
 
@@ -71,6 +69,9 @@ class _GzipMember:
 
 class _ZstdFrame:
     def __init__(self) -> None:
+        import zstandard  # only where it is used: most logs are plain
+
+        self._broken = zstandard.ZstdError
         self._decoder = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW_BYTES).decompressobj()
         self.is_broken = False
 
@@ -85,7 +86,7 @@ class _ZstdFrame:
     def unpack(self, packed: bytes) -> bytes:
         try:
             return self._decoder.decompress(packed)
-        except zstandard.ZstdError:
+        except self._broken:
             self.is_broken = True
             return b""
 

@@ -148,7 +148,7 @@ def test_rows_read_in_bulk_count_like_events() -> None:
         + (b"GPU[0] toto_%s alloc=609.7 MB reserved=652.2 MB peak=%d.5 MB\n" % ((b"predict_begin(BTCUSD)", b"predict_end(BTCUSD)")[n % 2], n % 97))
         for n in range(3000)
     )
-    one_by_one, in_bulk = analysed(text, None), analysed(text, Bulk.of(RULES, LiteralMatcher))
+    one_by_one, in_bulk = analysed(text, None), analysed(text, Bulk.of(RULES))
     assert one_by_one.series.gpu_memory["predict_end"].n == 1500
     assert one_by_one == in_bulk
 
@@ -160,7 +160,7 @@ def test_absurd_numbers_in_bulk(number: bytes) -> None:
     lines = [usage % (b"256", b"64", b"700.0", b"%d" % n) for n in range(40)]
     lines[20] = usage % (number, number, number, number)
     text = b"".join(HEADER % n + line for n, line in enumerate(lines))
-    one_by_one, in_bulk = analysed(text, None), analysed(text, Bulk.of(RULES, LiteralMatcher))
+    one_by_one, in_bulk = analysed(text, None), analysed(text, Bulk.of(RULES))
     assert one_by_one == in_bulk
     assert one_by_one.series.gpu_memory["usage"].n >= 39
     assert one_by_one.series.gpu_memory["usage"].max_peak_mb == 700.0
