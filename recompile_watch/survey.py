@@ -6,7 +6,6 @@ as one job would give, in the same order.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from recompile_watch.core.bulk import Bulk
 from recompile_watch.core.context import Context, Item
@@ -21,9 +20,7 @@ from recompile_watch.core.times import TimeOptions, TimeResolver
 from recompile_watch.core.trace import is_trace
 from recompile_watch.sources.find import SourceFile
 from recompile_watch.sources.read import Unread, plain_size, read_blocks, read_range
-
-if TYPE_CHECKING:
-    from multiprocessing.connection import Connection
+from recompile_watch.workers import CAN_FORK, WorkerDiedError, in_order
 
 PART_BYTES = 16 << 20
 _DRAIN_BLOCK = 1 << 16
@@ -71,7 +68,7 @@ class Survey:
 
     def _one(self, reading: SourceReading) -> Iterator[list[Item]]:
         source = reading.source
-        size = plain_size(source) if self._options.jobs > 1 else None
+        size = plain_size(source) if self._options.jobs > 1 and CAN_FORK else None
         if size is None or size < 2 * PART_BYTES or not _divides(source):
             return self._in_one_go(reading)
         return self._in_parts(reading, size)
@@ -125,44 +122,20 @@ class Survey:
 
     def _readings(self, path: str, parts: list[Part]) -> Iterator[tuple[Part, PartReading]]:
         """The parts with their readings, in order; each job takes every n-th part."""
-        import multiprocessing  # only where it is used: it costs as much start-up time as the whole command line
-
-        context = multiprocessing.get_context("fork" if "fork" in multiprocessing.get_all_start_methods() else None)
-        jobs = min(self._options.jobs, len(parts))
-        pipes = []
-        workers = []
+        results = in_order(parts, lambda part: self._part_or_error(path, part), min(self._options.jobs, len(parts)))
         try:
-            for job in range(jobs):
-                receive, send = context.Pipe(duplex=False)
-                worker = context.Process(target=self._work, args=(path, parts[job::jobs], send), daemon=True)
-                worker.start()
-                send.close()
-                pipes.append(receive)
-                workers.append(worker)
-            for number, part in enumerate(parts):
-                yield part, self._received(pipes[number % jobs], path)
-        finally:
-            for worker in workers:
-                worker.terminate()
-                worker.join()
-
-    def _work(self, path: str, parts: list[Part], send: "Connection[PartReading | str, None]") -> None:
-        """A worker's whole life: reads its parts and sends what they hold."""
-        for part in parts:
-            try:
-                send.send(self._read(path, part))
-            except SourceError as error:
-                send.send(str(error))
-
-    @staticmethod
-    def _received(pipe: "Connection[None, PartReading | str]", path: str) -> PartReading:
-        try:
-            reading = pipe.recv()
-        except EOFError:
+            for part, reading in zip(parts, results, strict=True):
+                if isinstance(reading, str):
+                    raise SourceError(reading)
+                yield part, reading
+        except WorkerDiedError:
             raise SourceError(f"{path}: a reading process died; try --jobs 1") from None
-        if isinstance(reading, str):
-            raise SourceError(reading)
-        return reading
+
+    def _part_or_error(self, path: str, part: Part) -> PartReading | str:
+        try:
+            return self._read(path, part)
+        except SourceError as error:
+            return str(error)
 
 
 def _divides(source: SourceFile) -> bool:
