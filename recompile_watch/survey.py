@@ -22,7 +22,7 @@ from recompile_watch.sources.find import SourceFile
 from recompile_watch.sources.read import Unread, plain_size, read_blocks, read_range
 from recompile_watch.workers import CAN_FORK, WorkerDiedError, in_order
 
-PART_BYTES = 16 << 20
+PART_BYTES = 8 << 20
 _DRAIN_BLOCK = 1 << 16
 
 
