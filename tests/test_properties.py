@@ -200,7 +200,7 @@ def test_jobs_on_a_large_file(tmp_path: Path) -> None:
     logs = (log(name) for name in ("mixed-app.log", "two-ranks.log", "bot-2025-10-30.log", "2.5.1/s10_breaks.log"))
     unit = b"".join(part for text in logs for part in (text, PADDING * 4))
     path = tmp_path / "large.log"
-    path.write_bytes(unit * (3 * PART_BYTES // len(unit) + 1))
+    path.write_bytes(unit * (6 * PART_BYTES // len(unit) + 1))
     one = surveyed(path, 1)
     assert len(one) > 3000
     same(one, surveyed(path, 3))
