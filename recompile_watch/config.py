@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from recompile_watch.core.errors import RuleError
+from recompile_watch.core.remedies import Catalog, parse_catalog
 from recompile_watch.core.rules import Rule, Ruleset, merge, parse_rules
 
 _ENDING = ".toml"
+CATALOG_FOLDERS = ("remedies", "settings", "models")
 _MAX_RULE_FILE_BYTES = 4 << 20
 
 
@@ -33,6 +35,13 @@ def read_rules(places: Sequence[Path]) -> list[list[Rule]]:
     if mistakes:
         raise RuleError("\n".join(mistakes))
     return groups
+
+
+def load_catalog() -> Catalog:
+    """The remedies, cases, settings and models that ship with the rules. Raises RuleError with all mistakes."""
+    folder = shipped_rules()
+    files = [file for name in CATALOG_FOLDERS for file in sorted((folder / name).glob(f"*{_ENDING}"))]
+    return parse_catalog((f"{file.parent.name}/{file.name}", file.read_text("utf-8")) for file in files)
 
 
 def shipped_rules() -> Path:

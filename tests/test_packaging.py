@@ -57,8 +57,8 @@ def clean_environment() -> dict[str, str]:
 def test_the_wheel_holds_the_rules(wheel: Path) -> None:
     """Every rule file is inside the wheel, and neither tests nor samples are."""
     names = zipfile.ZipFile(wheel).namelist()
-    inside = {name.rsplit("/", 1)[1] for name in names if name.startswith("recompile_watch/_rules/")}
-    assert inside == {path.name for path in (ROOT / "rules").glob("*.toml")}
+    inside = {name.partition("/_rules/")[2] for name in names if name.startswith("recompile_watch/_rules/")}
+    assert inside == {str(path.relative_to(ROOT / "rules")) for path in (ROOT / "rules").rglob("*.toml")}
     assert not [name for name in names if name.startswith(("tests/", "sample_logs/", "benchmarks/"))]
     assert any(name.endswith("licenses/LICENSE") for name in names)
 

@@ -10,9 +10,10 @@ from recompile_watch.cli.inputs import complain, inputs_of
 from recompile_watch.cli.output import STANDARD_OUTPUT, is_color_wanted, write_result
 from recompile_watch.cli.progress import progress_over
 from recompile_watch.cli.reading import Reader
+from recompile_watch.config import load_catalog
 from recompile_watch.core.analysis import Report
 from recompile_watch.core.errors import UsageError
-from recompile_watch.core.wording import version_of
+from recompile_watch.core.versions import version_of
 
 
 def run(arguments: argparse.Namespace, _name: tuple[str, ...]) -> int:
@@ -24,7 +25,7 @@ def run(arguments: argparse.Namespace, _name: tuple[str, ...]) -> int:
         reader = Reader(inputs.rules, inputs.options, on_progress)
         analysis = reader.analyse(inputs.sources)
     facts = inputs.facts(reader.facts, arguments.torch_version)
-    report = analysis.report(facts)
+    report = analysis.report(facts, load_catalog())
     write_result(_json(report) if arguments.format == "json" else _text(report, arguments.output), arguments.output)
     complain(facts, has_events=bool(report.counts), outside=reader.outside)
     return status_code(report.status, arguments.fail_on or "warning")

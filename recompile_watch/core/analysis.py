@@ -1,23 +1,27 @@
 """Events become a report: counts, findings, series and a status. Parts of a log add up: see ``Analysis.merge``."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from recompile_watch.core.advice import advise
 from recompile_watch.core.compile_id import parse_compile_id
 from recompile_watch.core.context import Item
 from recompile_watch.core.events import TORCH_KINDS, Event
 from recompile_watch.core.findings import DEFAULT_LIMIT, LIMIT_KIND, NO_FINDING, Finding, Headroom, Wording, group_key, in_order
 from recompile_watch.core.groups import Group, GroupKey
 from recompile_watch.core.phases import MARK_KINDS, Phases
+from recompile_watch.core.remedies import Catalog
 from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.series import Numbers, Series
 from recompile_watch.core.sightings import TableRows
+from recompile_watch.core.stories import Stories
 from recompile_watch.core.sums import Sums
-from recompile_watch.core.wording import version_of
+from recompile_watch.core.versions import ANY_VERSION, Version, VersionRange, exactly, version_of
 
 MAX_GROUPS = 5_000
 MAX_COMPILES = 20_000
+MAX_LIMITS = 64
 _HAS_PHASE = TORCH_KINDS | {"forecast_failure", "out_of_memory", "cpu_fallback"}
 # Reasons for which a part of a source that should have been read was not.
 CUT_SHORT = frozenset(
@@ -124,6 +128,7 @@ class Analysis:
         self._entries: dict[_Place, int] = {}
         self._limits: dict[_Place, int | None] = {}
         self._limit: int | None = None
+        self._printed_limits: set[int] = set()
         self._compiles: dict[_Compile, GroupKey] = {}
         self._seconds: dict[_Compile, float] = {}
         self._moment: tuple[str, datetime | None] = ("", None)
@@ -191,20 +196,35 @@ class Analysis:
         for place, entries in later._entries.items():
             self._entries[place] = max(entries, self._entries.get(place, 0))
         self._limits.update(later._limits)
+        self._printed_limits |= later._printed_limits
         self._limit = later._limit if later._limit is not None else self._limit
         self._merge_compiles(later)
 
-    def report(self, facts: Facts) -> Report:
-        """Everything so far, as frozen values."""
+    def report(self, facts: Facts, catalog: Catalog | None = None) -> Report:
+        """Everything so far, as frozen values. catalog: what advice is made of; without one there is none."""
         version, origin = _torch_version(facts)
         parsed = version_of(version)
-        findings = in_order([self._wording.finding(group, self._headroom(group), parsed) for group in self._groups.values()])
+        findings = in_order([*self._findings(catalog or Catalog(), parsed)])
         problems = problems_of(facts, has_events=bool(self._counts))
         return Report(
             status=_status(findings, problems), problems=problems, torch_version=version, torch_version_from=origin,
             sources=tuple(self._source_report(source) for source in facts.sources), unread=dict(facts.unread),
             counts=dict(sorted(self._counts.items())), findings=findings, series=self._series.numbers(),
         )  # fmt: skip
+
+    def _findings(self, catalog: Catalog, version: Version | None) -> Iterator[Finding]:
+        torch = exactly(version) if version is not None else self._shown_versions()
+        stories = Stories(self._groups.values(), catalog, frozenset(self._printed_limits), torch)
+        for group in self._groups.values():
+            advice = advise(stories.of(group), catalog, torch) if catalog.cases else ()
+            yield self._wording.finding(group, self._headroom(group), version, advice)
+
+    def _shown_versions(self) -> VersionRange:
+        """The versions of torch that print what the log holds: the limit was renamed in 2.7."""
+        names = {str(group.values.get("limit_name")) for group in self._groups.values()}
+        if any("recompile_limit" in name for name in names):
+            return VersionRange((2, 7), None)
+        return VersionRange((2, 0), (2, 7)) if any("cache_size_limit" in name for name in names) else ANY_VERSION
 
     def _find(self, event: Event) -> None:
         group = self._group(event)
@@ -266,6 +286,8 @@ class Analysis:
         if "accumulated" in str(event.extra.get("limit_name")) or not isinstance(limit, int):
             return
         self._limit = limit
+        if len(self._printed_limits) < MAX_LIMITS:
+            self._printed_limits.add(limit)
         if len(self._limits) < MAX_COMPILES:
             self._limits[event.function, event.file, event.line_no] = limit
 

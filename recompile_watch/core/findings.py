@@ -8,10 +8,12 @@ critical.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from recompile_watch.core.advice import Advice
 from recompile_watch.core.events import TORCH_KINDS, Event
 from recompile_watch.core.fingerprint import fingerprint, normalised
 from recompile_watch.core.groups import Group, GroupKey
 from recompile_watch.core.rules import SEVERITIES, Rule, Ruleset
+from recompile_watch.core.versions import Version
 from recompile_watch.core.wording import consequence_of, evidence_text, model_of, title_of
 
 DEFAULT_LIMIT = 8  # torch._dynamo.config.recompile_limit, unchanged from 2.0 (cache_size_limit) to 2.13
@@ -65,7 +67,7 @@ class Finding:
     id: the fingerprint. count: events; of recompiles those that a limit refused stand in ``refused`` of the limit's
     finding instead. first_time, last_time: ISO 8601 with offset, None where the log has no times. phase: ``warmup``,
     ``steady`` or ``unknown``. compile_seconds: what its compiles took, where the log says so. ranks, processes:
-    seen, at most 64 each.
+    seen, at most 64 each. advice: the remedies, the one to do first.
     """
 
     id: str
@@ -89,6 +91,7 @@ class Finding:
     ranks: tuple[int, ...]
     processes: tuple[int, ...]
     symbols: tuple[str, ...]
+    advice: tuple[Advice, ...] = ()
 
 
 class Wording:
@@ -124,7 +127,7 @@ class Wording:
         severities = [rule.severity for rule in self.rules_for(group.first)]
         return max(severities, key=SEVERITIES.index, default="warning")
 
-    def finding(self, group: Group, headroom: Headroom | None, torch_version: tuple[int, int] | None) -> Finding:
+    def finding(self, group: Group, headroom: Headroom | None, torch_version: Version | None, advice: tuple[Advice, ...] = ()) -> Finding:
         """The group as it is shown."""
         key, first = group.key, group.first
         headroom = None if group.has_raised else headroom  # what raised left no entry
@@ -139,7 +142,7 @@ class Wording:
             phase=group.phase, headroom=headroom, compile_seconds=None if group.seconds is None else round(group.seconds, 6),
             evidence=tuple(Evidence(event.source, event.line, evidence_text(event)) for event in group.evidence()),
             consequence=consequence_of(group, rule_why, torch_version),
-            ranks=tuple(sorted(group.ranks)), processes=tuple(sorted(group.pids)), symbols=tuple(sorted(group.symbols)),
+            ranks=tuple(sorted(group.ranks)), processes=tuple(sorted(group.pids)), symbols=tuple(sorted(group.symbols)), advice=advice,
         )  # fmt: skip
 
 

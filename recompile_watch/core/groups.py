@@ -3,13 +3,14 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from recompile_watch.core.events import Event
+from recompile_watch.core.events import Event, Reason
 from recompile_watch.core.phases import Stream
 
 MAX_EVIDENCE = 5
 MAX_SEEN = 64
 MAX_PROCESSES = 256
 MAX_NAMES = 200
+MAX_GUARDS = 64
 _VALUES = ("limit", "limit_name", "instances", "distinct_sizes")
 Process = tuple[str, int | None, int | None, int | None]
 
@@ -55,6 +56,7 @@ class Group:
     count: events, without the recompiles that a limit refused (``refused``). worst_process: most events in one
     process. inherited: streams whose phase only the part of the log before this one can tell. seconds: what its
     compiles took, where the log says so. values: numbers such as the limit, the latest that was printed.
+    guards: the newest guard of the first events of its first process. widest: the reasons of the event with most.
     """
 
     key: GroupKey
@@ -71,6 +73,8 @@ class Group:
     inherited: set[Stream] = field(default_factory=set)
     values: dict[str, object] = field(default_factory=dict)
     seconds: float | None = None
+    guards: list[Reason] = field(default_factory=list)
+    widest: tuple[Reason, ...] = ()
     _sample: list[tuple[int, str, int, Event]] = field(default_factory=list)
 
     @property
@@ -96,6 +100,8 @@ class Group:
             self.pids.add(event.pid)
         if event.kind != "recompile":
             self._learn(event)
+        if event.reasons:
+            self._see_guards(event)
         self._draw(event)
 
     def add_phase(self, stream: Stream, phase: str | None) -> None:
@@ -125,6 +131,10 @@ class Group:
         if later.seconds is not None:
             self.add_seconds(later.seconds)
         self._sample = sorted([*self._sample, *later._sample], key=_draw_order)[:MAX_EVIDENCE]
+        if _process(self.first) == _process(later.first):
+            self.guards += later.guards[: MAX_GUARDS - len(self.guards)]
+        if len(later.widest) > len(self.widest):
+            self.widest = later.widest
         self.phases |= later.phases
         for stream in later.inherited:
             self.add_phase(stream, resolved.get(stream))
@@ -152,6 +162,12 @@ class Group:
         rank = {source: i for i, source in enumerate(dict.fromkeys([self.first.source, *(e.source for e in between), self.last.source]))}
         return sorted([*ends.values(), *between], key=lambda event: (rank[event.source], event.offset, event.line))
 
+    def _see_guards(self, event: Event) -> None:
+        if len(self.guards) < MAX_GUARDS and _process(event) == _process(self.first):
+            self.guards.append(event.reasons[0])
+        if len(event.reasons) > len(self.widest):
+            self.widest = event.reasons
+
     def _learn(self, event: Event) -> None:
         extra = event.extra
         for name in _VALUES:
@@ -171,6 +187,10 @@ class Group:
             sample.pop()
         sample.append((draw, event.source, event.offset, event))
         sample.sort(key=_draw_order)
+
+
+def _process(event: Event) -> tuple[str, int | None, int | None]:
+    return event.source, event.rank, event.pid
 
 
 def _draw_order(item: tuple[int, str, int, Event]) -> tuple[int, str, int]:

@@ -134,12 +134,6 @@ def consequence_of(group: Group, rule_why: str | None, torch_version: tuple[int,
     return rule_why or "See the evidence."
 
 
-def version_of(text: str | None) -> tuple[int, int] | None:
-    """``(2, 9)`` of ``2.9.1+cu128``; None when it is no version."""
-    match = re.match(r"v?(\d{1,3})\.(\d{1,3})", text or "")
-    return (int(match[1]), int(match[2])) if match else None
-
-
 def _after_limit(group: Group, version: tuple[int, int] | None) -> str:
     name = shown_function(group.key.function) if group.key.function else "the function"
     is_old = "cache_size_limit" in str(group.values.get("limit_name")) if version is None else version < (2, 7)

@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from math import isfinite
 
+from recompile_watch.core.advice import Advice
 from recompile_watch.core.analysis import Report, SourceReport
 from recompile_watch.core.findings import Finding
 from recompile_watch.core.series import Latency, Numbers, StrategyRow
@@ -92,10 +93,18 @@ def _finding(finding: Finding) -> dict[str, object]:
         "ranks": list(finding.ranks),
         "processes": list(finding.processes),
         "symbols": [safe(symbol) for symbol in finding.symbols],
-        "advice": [],
+        "advice": [_advice(advice) for advice in finding.advice],
         "baseline": None,
         "accepted_until": None,
     }
+
+
+def _advice(advice: Advice) -> dict[str, object]:
+    return {
+        "remedy": advice.remedy, "title": safe(advice.title), "kind": advice.kind, "apply": safe(advice.apply, _MAX_PATH),
+        "where": safe(advice.where, _MAX_PATH), "restart": advice.restart, "torch": advice.torch, "expect": safe(advice.expect),
+        "verified": safe(advice.verified), "caution": _safe(advice.caution), "docs": advice.docs,
+    }  # fmt: skip
 
 
 def _series(numbers: Numbers) -> dict[str, object]:

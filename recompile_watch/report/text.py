@@ -37,6 +37,7 @@ _STYLES = {
 }
 _IN_NUMBERS = "compile_mode"
 _MAX_OTHERS = 6
+_MAX_APPLY = 2000
 # Kinds whose title holds what the line of the log says.
 _TITLE_SAYS_ALL = frozenset({"synthetic_quote", "bot_error", "cudagraph_skip", "graph_break", "inverted_prediction", "synthetic_account"})
 _LONG_PATH = re.compile(r"(?<![\w.…])/(?:[^/\s'\":,;]+/)+?(?=[^/\s'\":,;]+/[^/\s'\":,;]+(?![^\s'\":,;]))")
@@ -116,6 +117,18 @@ class _Printer:
         if head.kind not in _TITLE_SAYS_ALL:
             for place in _evidence(head):
                 self._print_evidence(place)
+        self._print_advice(block)
+
+    def _print_advice(self, block: Block) -> None:
+        """What to do: the first remedy of the block, with the line to paste."""
+        advice = next((finding.advice[0] for finding in block.findings if finding.advice), None)
+        if advice is None:
+            return
+        line = Text.assemble(("do: ", "green"), (safe(advice.title), "bold"))
+        line.append(" (then restart)" if advice.restart else "", style="dim")
+        self._print_line(line)
+        text = _LONG_PATH.sub("…/", safe(advice.apply.removeprefix("# "), _MAX_APPLY))
+        self._console.print(Padding(Text(text, style="green"), (0, 0, 0, _INDENT + 4), expand=False))
 
     def _told_apart(self, block: Block) -> list[Finding]:
         """The findings of a block that need a line of their own."""

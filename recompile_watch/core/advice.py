@@ -1,0 +1,211 @@
+"""Advice: the remedies that fit a finding, with what to paste made of the log's own evidence.
+
+A remedy whose text needs something that the log does not show is left out: advice is exact or it is not given.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from recompile_watch.core.events import Reason
+from recompile_watch.core.patterns import RESUMED, varying_integer
+from recompile_watch.core.remedies import Case, Catalog, Remedy
+from recompile_watch.core.versions import VersionRange
+
+MAX_ADVICE = 5
+MAX_SOURCES = 64
+_TENSOR = re.compile(
+    r"tensor '(?P<source>.+?)' (?:size|strides?|dtype|rank|requires_grad|dispatch key set|(?:Tensor )?device index) mismatch"
+    r"(?: at index (?P<dim>\d+))?"
+)
+_EQUALS = re.compile(r"(?P<source>.+?) (?:==|!=) .+")
+_SIZE = re.compile(r"(?:2 <= |\()?(?P<source>[\w.\[\]'\"]+?)\.size\(\)\[(?P<dim>\d+)\]")
+_ROOTED = re.compile(r"(?P<root>[A-Za-z_]\w*)(?P<rest>(?:[.\[].*)?)", re.DOTALL)
+# What may stand in a line that a person pastes into a shell: names, attributes, indices, keys.
+_PLAIN_SOURCE = re.compile(r"[LG]\['\w+'\](?:\.\w+|\[\d+\]|\['[\w.-]+'\])*")
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """One remedy, made exact. apply: the text to paste. torch: the versions in which it works."""
+
+    remedy: str
+    title: str
+    kind: str
+    apply: str
+    where: str
+    restart: bool
+    torch: str
+    expect: str
+    verified: str
+    caution: str | None
+    docs: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """What the log shows about one finding, as far as advice needs it.
+
+    guards: the newest guard of each recompile of one process, oldest first. reason: the newest guard or message.
+    limits: recompile limits that the log prints. disable: the line that runs its model in eager mode. break_at: the
+    graph break that made a frame of it.
+    """
+
+    kind: str
+    cause: str | None
+    function: str | None
+    file: str | None
+    line_no: int | None
+    reason: str
+    guards: tuple[Reason, ...]
+    patterns: frozenset[str]
+    limits: frozenset[int] = frozenset()
+    disable: str | None = None
+    break_at: str | None = None
+
+
+def advise(story: Story, catalog: Catalog, torch: VersionRange) -> tuple[Advice, ...]:
+    """The remedies for a finding, the one to do first; empty where nothing fits. torch: the versions that it may be."""
+    case = next((case for case in catalog.cases if _fits(case, story)), None)
+    if case is None:
+        return ()
+    words = _words(story)
+    found = (catalog.remedy(key, story.kind, torch) for key in case.remedies)
+    advice = [made for remedy in found if remedy is not None and (made := _made(remedy, words)) is not None]
+    return tuple(advice[:MAX_ADVICE])
+
+
+def _fits(case: Case, story: Story) -> bool:
+    if case.kinds and story.kind not in case.kinds:
+        return False
+    if case.causes and story.cause not in case.causes:
+        return False
+    if not case.patterns <= story.patterns or case.without & story.patterns:
+        return False
+    if case.reason is not None and not case.reason.search(story.reason):
+        return False
+    return case.function is None or (story.function is not None and case.function.search(story.function))
+
+
+def _made(remedy: Remedy, words: dict[str, str]) -> Advice | None:
+    """The remedy with its texts filled in; None when the log lacks something that its line to paste needs."""
+    try:
+        apply = remedy.apply.format_map(words)
+        where = remedy.where.format_map(words)
+        expect = remedy.expect.format_map(words)
+        caution = remedy.caution.format_map(words) if remedy.caution else None
+    except KeyError:
+        return None
+    return Advice(
+        remedy.key, remedy.title, remedy.kind, apply, where, remedy.restart, remedy.torch_text, expect, remedy.verified, caution, remedy.docs
+    )
+
+
+def _words(story: Story) -> dict[str, str]:
+    """What the placeholders stand for, as far as the log shows it."""
+    resumed = RESUMED.search(story.function or "")
+    place = f"{story.file}:{story.line_no}" if story.file and story.line_no is not None else story.file
+    newest = story.guards[-1].text if story.guards else story.reason
+    sources = _sources(story)
+    raised = [limit for limit in story.limits if limit != min(story.limits)]
+    attribute = _source_text(newest)
+    variants = len({guard.text for guard in story.guards}) + 1
+    words: dict[str, str | None] = {
+        "function": resumed["name"] if resumed else story.function or "the compiled function",
+        "place": place,
+        "guard": newest or None,
+        "reason": story.reason or None,
+        "attribute": attribute and (code_name(attribute) or attribute),
+        "tensor": _tensor_name(newest),
+        "mark_dynamic": _marks(story.guards, "torch._dynamo.mark_dynamic"),
+        "mark_unbacked": _marks(story.guards, "torch._dynamo.decorators.mark_unbacked"),
+        "sources": ",".join(sources) or None,
+        "source_pattern": _source_pattern(story, sources),
+        "variants": str(variants),
+        "limit": str(max(2 * 8, 8 * -(-variants // 8))),
+        "printed_limit": str(min(story.limits)) if story.limits else None,
+        "raised_limit": str(max(raised)) if raised else None,
+        "made_at": f"at {place}" if place else "inside the compiled function",
+        "break_at": story.break_at,
+        "disable_line": story.disable,
+    }
+    return {name: " ".join(value.split()) for name, value in words.items() if value is not None}
+
+
+def _sources(story: Story) -> list[str]:
+    """The sources of the guards as torch names them, each with its root wrapped: ``L['kv_cache']._current_idx[7]``."""
+    found = [source for guard in story.guards if (source := rooted(_source_text(guard.text))) is not None]
+    if "per_layer_index" in story.patterns and len(set(found)) == 1:  # only the last layer was printed: those before it had their entries
+        found = _layers_before(found[0])
+    return list(dict.fromkeys(found))[:MAX_SOURCES]
+
+
+def _layers_before(source: str) -> list[str]:
+    indices = list(re.finditer(r"\[(\d+)\]", source))
+    if not indices:
+        return [source]
+    last = indices[-1]
+    return [f"{source[: last.start()]}[{index}]{source[last.end() :]}" for index in range(min(int(last[1]) + 1, MAX_SOURCES))]
+
+
+def _source_pattern(story: Story, sources: Sequence[str]) -> str | None:
+    """The sources, or for one index of each layer the regular expression that covers all layers (torch 2.9 and later)."""
+    if "per_layer_index" not in story.patterns or not sources:
+        return ",".join(sources) or None
+    varying = varying_integer(list(sources))
+    indices = list(re.finditer(r"\[(\d+)\]", sources[-1]))
+    if varying is None or not indices:
+        return ",".join(sources)
+    number = next((i for i in indices if int(i[1]) == varying[2][-1]), indices[-1])
+    head, tail = re.escape(sources[-1][: number.start()]), re.escape(sources[-1][number.end() :])
+    return f"{head}\\[.*\\]{tail}"
+
+
+def rooted(source: str | None) -> str | None:
+    """A guard's source with ``L['…']`` around the root local, as TORCH_COMPILE_DYNAMIC_SOURCES wants it.
+
+    torch from 2.7 on prints ``kv_cache._current_idx[7]``, before that ``L['kv_cache']._current_idx[7]``. None for what
+    is no plain source.
+    """
+    if source is None:
+        return None
+    match = None if re.match(r"[LG]\['", source) else _ROOTED.fullmatch(source)
+    text = f"L['{match['root']}']{match['rest']}" if match else source
+    return text if _PLAIN_SOURCE.fullmatch(text) else None
+
+
+def _source_text(guard: str) -> str | None:
+    """The source that a guard is about, as printed; None where it names none."""
+    tensor = _TENSOR.match(guard)
+    if tensor is not None:
+        return tensor["source"]
+    size = _SIZE.match(guard)
+    if size is not None:
+        return size["source"]
+    equals = _EQUALS.fullmatch(guard)
+    return equals["source"] if equals is not None else None
+
+
+def _tensor_name(guard: str) -> str | None:
+    """The name by which code calls the tensor: ``x`` of ``L['x']``, ``self.lin.weight`` of a module's parameter."""
+    match = _TENSOR.match(guard)
+    return code_name(match["source"]) if match else None
+
+
+def code_name(source: str) -> str | None:
+    """A source as Python code: ``L['self']._modules['lin']._parameters['weight']`` becomes ``self.lin.weight``."""
+    source = re.sub(r"^[LG]\['(\w+)'\]", r"\1", source)
+    source = re.sub(r"\._(?:modules|parameters|buffers)\['(\d+)'\]", r"[\1]", source)
+    source = re.sub(r"\._(?:modules|parameters|buffers)\['(\w+)'\]", r".\1", source)
+    return source if re.fullmatch(r"\w+(?:\.\w+|\[\d+\]|\['[\w.-]+'\])*", source) else None
+
+
+def _marks(guards: Iterable[Reason], call: str) -> str | None:
+    """``torch._dynamo.mark_dynamic(x, 0)``, one for each tensor and dimension whose size changed."""
+    found = []
+    for guard in guards:
+        match = _TENSOR.match(guard.text) or _SIZE.match(guard.text)
+        name = code_name(match["source"]) if match and match["dim"] is not None else None
+        if match is not None and name is not None:
+            found.append(f"{call}({name}, {match['dim']})")
+    return "; ".join(dict.fromkeys(found)) or None

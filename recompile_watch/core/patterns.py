@@ -1,0 +1,80 @@
+"""Patterns over the guards of one function: what single guards do not tell.
+
+One recompile for each layer inside one call, a value that grows with each step, two states, the first step to a
+dynamic graph, a frame resumed behind a graph break, sizes that were equal by chance.
+"""
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+
+from recompile_watch.core.compile_id import parse_compile_id
+from recompile_watch.core.events import Reason
+
+MIN_STEPS = 3  # so many guards show a direction
+_INTEGER = re.compile(r"(?<![\w.])-?\d+(?![\w.])")
+_INDEX = re.compile(r"\[(\d+)\]|\b(?:layers?|blocks?|h|_modules\[')\.?'?(\d+)")
+_DUCK = re.compile(r"(?P<one>[\w.\[\]']+)\.size\(\)\[\d+\] == (?P<other>[\w.\[\]']+)\.size\(\)\[\d+\]")
+RESUMED = re.compile(r"(?:torch_dynamo_resume_in|__resume_at)_(?P<name>.+?)_at_(?P<line>\d+)$")  # the code behind a graph break
+DYNAMIC_BY_ITSELF = frozenset({"size_mismatch", "int_value", "float_value"})
+_TWO_STATES = frozenset({"bool_value", "grad_mode", "autocast", "global_state", "requires_grad", "dispatch_keys"})
+
+
+def patterns_of(guards: Sequence[Reason], *, function: str | None, worst_process: int, phase: str) -> frozenset[str]:
+    """The patterns that the guards show. guards: newest guard of each recompile of one process, oldest first.
+
+    worst_process: most recompiles of this guard in one process.
+    """
+    found = {"late"} if phase == "steady" else set()
+    texts = [guard.text for guard in guards]
+    cause = guards[-1].cause if guards else ""
+    if function is not None and RESUMED.search(function):
+        found.add("resumed_frame")
+    if cause in DYNAMIC_BY_ITSELF and worst_process <= 1:
+        found.add("first_dynamic_step")
+    if cause in _TWO_STATES and len(set(texts)) <= 2:
+        found.add("two_states")
+    if any((match := _DUCK.fullmatch(text)) and match["one"] != match["other"] for text in texts):
+        found.add("duck_sizing")
+    varying = varying_integer(texts)
+    if varying is not None:
+        template, position, values = varying
+        steps = {after - before for before, after in pairwise(values)}
+        is_rising = len(values) >= MIN_STEPS and min(steps) > 0
+        if is_rising and steps == {1} and _is_index(template, position):
+            found.add("per_layer_index")
+        elif is_rising and not _is_index(template, position):
+            found.add("growing_value")
+    elif len(guards) == 1 and _names_its_entry(guards[0]):
+        found.add("per_layer_index")
+    return frozenset(found)
+
+
+def varying_integer(texts: Sequence[str]) -> tuple[str, int, list[int]] | None:
+    """The template of texts that differ in one integer only, which of its integers that is, and its values in order.
+
+    None when they differ in more, or in none.
+    """
+    texts = list(dict.fromkeys(texts))
+    if len(texts) < 2 or len({_INTEGER.sub("#", text) for text in texts}) > 1:
+        return None
+    columns = list(zip(*([int(number) for number in _INTEGER.findall(text)] for text in texts), strict=True))
+    varying = [position for position, column in enumerate(columns) if len(set(column)) > 1]
+    if len(varying) != 1:
+        return None
+    return texts[-1], varying[0], list(columns[varying[0]])
+
+
+def _is_index(text: str, position: int) -> bool:
+    """True when that integer of the text is an index into a list, or the number of a layer."""
+    number = list(_INTEGER.finditer(text))[position]
+    return any(match.start(1) == number.start() or match.start(2) == number.start() for match in _INDEX.finditer(text))
+
+
+def _names_its_entry(guard: Reason) -> bool:
+    """True when the guard's index is the number of the cache entry it belongs to: entry 7 was made for layer 7."""
+    parsed = parse_compile_id(guard.entry) if guard.entry else None
+    entry = parsed.frame_compile if parsed is not None else None
+    if entry is None or entry < MIN_STEPS - 1:
+        return False
+    return any(int(match[1] or match[2]) == entry for match in _INDEX.finditer(guard.text.partition(" == ")[0]))

@@ -1,0 +1,270 @@
+"""Remedies as data: what can be changed, in which version it works, and which finding it fits.
+
+The files are TOML: ``[[remedy]]``, ``[[case]]``, ``[[setting]]``, ``[[ineffective]]``, ``[[model]]``; docs/rules.md has the reference.
+"""
+
+import string
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import cast
+
+import re2
+
+from recompile_watch.core.errors import RuleError
+from recompile_watch.core.versions import Version, VersionRange, version_of, version_range
+
+# What a remedy's texts may be built from; core/evidence.py fills them in from the log.
+PLACEHOLDERS = frozenset(
+    {
+        "function", "place", "guard", "attribute", "tensor", "mark_dynamic", "mark_unbacked", "sources", "source_pattern", "limit", "variants",
+        "printed_limit", "raised_limit", "made_at", "reason", "break_at", "disable_line",
+    }
+)  # fmt: skip
+KINDS = ("env", "config", "kwarg", "code", "ops")
+PATTERNS = frozenset(
+    {
+        "per_layer_index", "growing_value", "two_states", "first_dynamic_step", "late", "resumed_frame", "broken_function", "duck_sizing",
+        "limit_raised_elsewhere", "cascade",
+    }
+)  # fmt: skip
+_TEXTS = ("title", "apply", "where", "expect", "caution")
+_REMEDY = {
+    "key": str, "title": str, "kind": str, "apply": str, "where": str, "restart": bool, "expect": str, "torch": str, "caution": str,
+    "docs": str, "verified": str, "settings": list, "kinds": list,
+}  # fmt: skip
+_CASE = {"id": str, "kinds": list, "causes": list, "patterns": list, "without": list, "reason": str, "function": str, "remedies": list}
+_SETTING = {"name": str, "kind": str, "since": str, "sets": str, "note": str}
+_INEFFECTIVE = {"names": list, "instead": str}
+_MODEL = {"name": str, "paths": list, "disable": str}
+_TABLES: dict[str, Mapping[str, type]] = {"remedy": _REMEDY, "case": _CASE, "setting": _SETTING, "ineffective": _INEFFECTIVE, "model": _MODEL}
+_REQUIRED = {
+    "remedy": ("key", "title", "kind", "apply", "where", "expect", "torch", "verified"), "case": ("id", "remedies"),
+    "setting": ("name", "kind", "since"), "ineffective": ("names", "instead"), "model": ("name", "paths"),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """One change that helps, in a range of torch versions.
+
+    title, apply, where, expect, caution: texts with placeholders in braces. kind: one of ``KINDS``. kinds: the event
+    kinds it is meant for; empty for all. settings: what it sets, each in the table of settings.
+    """
+
+    key: str
+    title: str
+    kind: str
+    apply: str
+    where: str
+    expect: str
+    torch: VersionRange
+    verified: str
+    torch_text: str
+    restart: bool = False
+    caution: str | None = None
+    docs: str | None = None
+    settings: tuple[str, ...] = ()
+    kinds: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """When which remedies fit. Everything it names must fit; what it leaves empty fits always."""
+
+    id: str
+    remedies: tuple[str, ...]
+    kinds: frozenset[str] = frozenset()
+    causes: frozenset[str] = frozenset()
+    patterns: frozenset[str] = frozenset()
+    without: frozenset[str] = frozenset()
+    reason: "Searcher | None" = None
+    function: "Searcher | None" = None
+
+
+class Searcher:
+    """An RE2 pattern over text."""
+
+    def __init__(self, pattern: str) -> None:
+        self._found = re2.compile(pattern)
+
+    def search(self, text: str) -> bool:
+        """True when the pattern is found."""
+        return self._found.search(text) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A setting that torch reads, from version ``since`` on."""
+
+    name: str
+    kind: str
+    since: Version
+    sets: str | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A model: the parts of paths that tell its code, and the line that runs it in eager mode."""
+
+    name: str
+    paths: tuple[str, ...]
+    disable: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """All remedies, cases, settings and models. ineffective: names that no torch reads, with what to do instead."""
+
+    remedies: tuple[Remedy, ...] = ()
+    cases: tuple[Case, ...] = ()
+    settings: Mapping[str, Setting] = field(default_factory=dict)
+    ineffective: Mapping[str, str] = field(default_factory=dict)
+    models: tuple[Model, ...] = ()
+
+    def remedy(self, key: str, kind: str, torch: VersionRange) -> Remedy | None:
+        """The remedy of a key for an event kind and what is known of the torch version.
+
+        The one made for the kind comes first, then one that works in every version that it may be.
+        """
+        fitting = [one for one in self.remedies if one.key == key and one.torch.overlaps(torch) and (not one.kinds or kind in one.kinds)]
+        return min(fitting, key=lambda one: _preference(one, torch), default=None)
+
+    def model(self, name: str | None) -> Model | None:
+        """A model by its name."""
+        return next((model for model in self.models if model.name == name), None)
+
+
+def _preference(remedy: Remedy, torch: VersionRange) -> tuple[bool, bool, int, int]:
+    """Made for the kind; good for all versions it may be, and then the newest form; else the one for most versions."""
+    major, minor = remedy.torch.first
+    is_sure = remedy.torch.covers(torch)
+    return (not remedy.kinds, not is_sure, -major if is_sure else major, -minor if is_sure else minor)
+
+
+def parse_catalog(texts: Iterable[tuple[str, str]]) -> Catalog:
+    """The catalog of several TOML files, each with its name. Raises RuleError with all mistakes, one line each."""
+    tables: dict[str, list[dict[str, object]]] = {name: [] for name in _TABLES}
+    mistakes: list[str] = []
+    for source, text in texts:
+        try:
+            document = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            mistakes.append(f"{source}: not valid TOML: {error}")
+            continue
+        for name, entries in document.items():
+            if name not in _TABLES or not isinstance(entries, list):
+                mistakes.append(f"{source}: unknown table '{name}'; known are {', '.join(f'[[{known}]]' for known in _TABLES)}")
+                continue
+            for number, entry in enumerate(entries, 1):
+                found = _mistakes(name, entry)
+                mistakes += [f"{source}: {name} {entry.get('key') or entry.get('id') or number}: {mistake}" for mistake in found]
+                if not found:
+                    tables[name].append(entry)
+    if not mistakes:
+        mistakes = _unknown_names(tables)
+    if mistakes:
+        raise RuleError("\n".join(mistakes))
+    return _catalog(tables)
+
+
+def _catalog(tables: dict[str, list[dict[str, object]]]) -> Catalog:
+    settings = [_setting(entry) for entry in tables["setting"]]
+    return Catalog(
+        tuple(_remedy(entry) for entry in tables["remedy"]),
+        tuple(_case(entry) for entry in tables["case"]),
+        {setting.name: setting for setting in settings},
+        {name: str(entry["instead"]) for entry in tables["ineffective"] for name in _list(entry, "names")},
+        tuple(Model(str(entry["name"]), _list(entry, "paths"), cast(str | None, entry.get("disable"))) for entry in tables["model"]),
+    )
+
+
+def _remedy(entry: dict[str, object]) -> Remedy:
+    text = cast(dict[str, str], entry)
+    versions = version_range(text["torch"])
+    assert versions is not None
+    return Remedy(
+        text["key"], text["title"], text["kind"], text["apply"], text["where"], text["expect"], versions, text["verified"], text["torch"],
+        bool(entry.get("restart", False)), text.get("caution"), text.get("docs"), _list(entry, "settings"), frozenset(_list(entry, "kinds")),
+    )  # fmt: skip
+
+
+def _case(entry: dict[str, object]) -> Case:
+    kinds, causes, patterns, without = (frozenset(_list(entry, name)) for name in ("kinds", "causes", "patterns", "without"))
+    reason, function = (Searcher(str(entry[name])) if name in entry else None for name in ("reason", "function"))
+    return Case(str(entry["id"]), _list(entry, "remedies"), kinds, causes, patterns, without, reason, function)
+
+
+def _setting(entry: dict[str, object]) -> Setting:
+    since = version_of(str(entry["since"]))
+    assert since is not None
+    return Setting(str(entry["name"]), str(entry["kind"]), since, cast(str | None, entry.get("sets")), cast(str | None, entry.get("note")))
+
+
+def _list(entry: dict[str, object], name: str) -> tuple[str, ...]:
+    return tuple(cast(list[str], entry.get(name, [])))
+
+
+def _mistakes(table: str, entry: dict[str, object]) -> list[str]:
+    found = [f"key '{key}' is missing" for key in _REQUIRED[table] if key not in entry]
+    for key, value in entry.items():
+        wanted = _TABLES[table].get(key)
+        if wanted is None:
+            found.append(f"unknown key '{key}'")
+        elif not isinstance(value, wanted) or (isinstance(value, list) and not all(isinstance(item, str) for item in value)):
+            found.append(f"key '{key}' has the wrong type {type(value).__name__}")
+    if found:
+        return found
+    if table == "remedy":
+        found += _remedy_mistakes(cast(dict[str, str], entry))
+    if table == "setting" and version_of(str(entry["since"])) is None:
+        found.append("key 'since': write a version such as 2.7")
+    if table == "case":
+        found += [
+            f"key 'patterns': unknown pattern '{name}'" for name in (*_list(entry, "patterns"), *_list(entry, "without")) if name not in PATTERNS
+        ]
+        found += [f"key '{name}': RE2 cannot use it" for name in ("reason", "function") if name in entry and not _is_pattern(str(entry[name]))]
+    return found
+
+
+def _remedy_mistakes(entry: dict[str, str]) -> list[str]:
+    found = []
+    if entry["kind"] not in KINDS:
+        found.append(f"key 'kind' must be one of {', '.join(KINDS)}")
+    if version_range(entry["torch"]) is None:
+        found.append("key 'torch': write a range such as >=2.7 or >=2.1,<2.7")
+    for name in _TEXTS:
+        try:
+            used = {part[1] for part in string.Formatter().parse(entry.get(name, "")) if part[1] is not None}
+        except ValueError as error:
+            found.append(f"key '{name}': {error}")
+            continue
+        found += [f"key '{name}': unknown placeholder '{{{word}}}'" for word in sorted(used - PLACEHOLDERS)]
+    return found
+
+
+def _is_pattern(pattern: str) -> bool:
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        re2.compile(pattern, options)
+    except re2.error:
+        return False
+    return True
+
+
+def _unknown_names(tables: dict[str, list[dict[str, object]]]) -> list[str]:
+    """What refers to something that no file defines: remedies of a case, settings of a remedy in its versions."""
+    keys = {str(entry["key"]) for entry in tables["remedy"]}
+    found = [f"case {entry['id']}: unknown remedy '{key}'" for entry in tables["case"] for key in _list(entry, "remedies") if key not in keys]
+    settings = {str(entry["name"]): version_of(str(entry["since"])) for entry in tables["setting"]}
+    for entry in tables["remedy"]:
+        versions = version_range(str(entry["torch"]))
+        for name in _list(entry, "settings"):
+            since = settings.get(name)
+            if since is None:
+                found.append(f"remedy {entry['key']}: '{name}' stands in no table of settings")
+            elif versions is not None and not versions.lies_in(since):
+                found.append(f"remedy {entry['key']}: '{name}' exists from torch {since[0]}.{since[1]} on only")
+    return found

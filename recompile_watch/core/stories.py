@@ -1,0 +1,83 @@
+"""Groups become stories: what the log shows about each finding, gathered from all groups of the same function."""
+
+from collections.abc import Iterable
+
+from recompile_watch.core.advice import Story
+from recompile_watch.core.compile_id import parse_compile_id
+from recompile_watch.core.events import Event, Reason
+from recompile_watch.core.findings import DEFAULT_LIMIT, LIMIT_KIND, cause_of
+from recompile_watch.core.fingerprint import normalised
+from recompile_watch.core.groups import Group
+from recompile_watch.core.patterns import RESUMED, patterns_of
+from recompile_watch.core.remedies import Catalog
+from recompile_watch.core.versions import VersionRange
+from recompile_watch.core.wording import model_of
+
+THREAD_LOCAL_SINCE = (2, 12)  # torch._dynamo.config overrides hold in the thread that made them
+_RECOMPILES = ("recompile", LIMIT_KIND, "recompile_limit_error")
+
+
+class Stories:
+    """Tells the story of each group. limits: the recompile limits that the log prints. torch: the versions that it may be."""
+
+    def __init__(self, groups: Iterable[Group], catalog: Catalog, limits: frozenset[int], torch: VersionRange) -> None:
+        self._catalog, self._limits, self._torch = catalog, limits, torch
+        self._breaks: dict[tuple[str, str | None], str] = {}
+        self._of_function: dict[tuple[str | None, str | None], list[Group]] = {}
+        self._overwritten: set[str | None] = set()
+        for group in groups:
+            if group.key.kind in _RECOMPILES:
+                self._of_function.setdefault((group.key.function, group.key.file), []).append(group)
+                resumed = RESUMED.search(group.key.function or "")
+                if resumed is not None:
+                    self._breaks[resumed["name"], group.key.file] = f"{resumed['name']}, line {resumed['line']} of {group.first.file or '?'}"
+            if group.key.kind == "cudagraph_overwritten_error" or group.first.extra.get("cause") == "cudagraph_overwritten":
+                self._overwritten.add(model_of(group.first))
+
+    def of(self, group: Group) -> Story:
+        """The story of one group."""
+        first = group.first
+        guards = self._guards(group) if group.key.kind in _RECOMPILES else ()
+        patterns = patterns_of(guards, function=group.key.function, worst_process=group.worst_process, phase=group.phase)
+        model = self._catalog.model(model_of(first))
+        resumed = RESUMED.search(group.key.function or "")
+        break_at = self._breaks.get((resumed["name"] if resumed else group.key.function or "", group.key.file))
+        return Story(
+            group.key.kind, guards[-1].cause if guards else cause_of(first), group.key.function, first.file,
+            first.line_no if first.line_no is not None else group.last.line_no, guards[-1].text if guards else _message(first),
+            guards, patterns | self._wider_patterns(group) | ({"broken_function"} if break_at else set()), self._limits,
+            model.disable if model else None, break_at,
+        )  # fmt: skip
+
+    def _guards(self, group: Group) -> tuple[Reason, ...]:
+        """The guards of one kind that this function failed on, oldest first: from the group that shows most of them."""
+        newest = (group.guards or list(group.widest[:1]))[-1:]
+        if not newest:
+            return ()
+        subject = normalised(newest[0].text)
+        lists = [list(group.guards)]
+        for one in self._of_function.get((group.key.function, group.key.file), []):
+            lists += [one.guards, sorted(one.widest, key=_entry)]
+        alike = [[guard for guard in guards if normalised(guard.text) == subject] for guards in lists]
+        return tuple(max(alike, key=lambda guards: len({guard.text for guard in guards})))
+
+    def _wider_patterns(self, group: Group) -> set[str]:
+        """The patterns that only other groups show."""
+        found = set()
+        may_be_threads = self._torch.end is None or self._torch.end > THREAD_LOCAL_SINCE
+        if group.values.get("limit") == DEFAULT_LIMIT and may_be_threads and any(limit > DEFAULT_LIMIT for limit in self._limits):
+            found.add("limit_raised_elsewhere")
+        if group.key.kind == "forecast_failure" and (self._overwritten & {model_of(group.first), None}):
+            found.add("cascade")
+        return found
+
+
+def _entry(reason: Reason) -> int:
+    parsed = parse_compile_id(reason.entry) if reason.entry else None
+    return parsed.frame_compile if parsed is not None and parsed.frame_compile is not None else -1
+
+
+def _message(event: Event) -> str:
+    if event.reasons:
+        return event.reasons[0].text
+    return str(event.extra.get("message") or "")

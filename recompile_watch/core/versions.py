@@ -1,0 +1,56 @@
+"""Versions of torch, and ranges of them such as ``>=2.7,<2.12``."""
+
+import re
+from typing import NamedTuple
+
+Version = tuple[int, int]
+_VERSION = re.compile(r"v?(\d{1,3})\.(\d{1,3})")
+_BOUND = re.compile(r"(>=|<)(\d{1,3})\.(\d{1,3})")
+
+
+def version_of(text: str | None) -> Version | None:
+    """``(2, 9)`` of ``2.9.1+cu128``; None when it is no version."""
+    match = _VERSION.match(text or "")
+    return (int(match[1]), int(match[2])) if match else None
+
+
+class VersionRange(NamedTuple):
+    """Versions from ``first`` on and before ``end`` (None: no end)."""
+
+    first: Version
+    end: Version | None
+
+    def overlaps(self, other: "VersionRange") -> bool:
+        """True when some version lies in both."""
+        return (self.end is None or other.first < self.end) and (other.end is None or self.first < other.end)
+
+    def covers(self, other: "VersionRange") -> bool:
+        """True when every version of the other lies in this one."""
+        return self.first <= other.first and (self.end is None or (other.end is not None and other.end <= self.end))
+
+    def lies_in(self, since: Version) -> bool:
+        """True when every version of the range is ``since`` or later."""
+        return self.first >= since
+
+
+ANY_VERSION = VersionRange((0, 0), None)
+
+
+def exactly(version: Version) -> VersionRange:
+    """The range that holds one version only."""
+    return VersionRange(version, (version[0], version[1] + 1))
+
+
+def version_range(text: str) -> VersionRange | None:
+    """The range that a text such as ``>=2.7,<2.12`` names; None when it names none."""
+    first, end = None, None
+    for part in text.split(","):
+        bound = _BOUND.fullmatch(part.strip())
+        if bound is None:
+            return None
+        version = (int(bound[2]), int(bound[3]))
+        if bound[1] == ">=":
+            first = version
+        else:
+            end = version
+    return None if first is None else VersionRange(first, end)
