@@ -48,7 +48,7 @@ class Story:
 
     guards: the newest guard of each recompile of one process, oldest first. reason: the newest guard or message.
     limits: recompile limits that the log prints. disable: the line that runs its model in eager mode. break_at: the
-    graph break that made a frame of it.
+    graph break that made a frame of it. setting: the name of a setting that it is about.
     """
 
     kind: str
@@ -62,6 +62,7 @@ class Story:
     limits: frozenset[int] = frozenset()
     disable: str | None = None
     break_at: str | None = None
+    setting: str | None = None
 
 
 def advise(story: Story, catalog: Catalog, torch: VersionRange) -> tuple[Advice, ...]:
@@ -69,7 +70,7 @@ def advise(story: Story, catalog: Catalog, torch: VersionRange) -> tuple[Advice,
     case = next((case for case in catalog.cases if _fits(case, story)), None)
     if case is None:
         return ()
-    words = _words(story)
+    words = _words(story, catalog)
     found = (catalog.remedy(key, story.kind, torch) for key in case.remedies)
     advice = [made for remedy in found if remedy is not None and (made := _made(remedy, words)) is not None]
     return tuple(advice[:MAX_ADVICE])
@@ -101,7 +102,7 @@ def _made(remedy: Remedy, words: dict[str, str]) -> Advice | None:
     )
 
 
-def _words(story: Story) -> dict[str, str]:
+def _words(story: Story, catalog: Catalog) -> dict[str, str]:
     """What the placeholders stand for, as far as the log shows it."""
     resumed = RESUMED.search(story.function or "")
     place = f"{story.file}:{story.line_no}" if story.file and story.line_no is not None else story.file
@@ -127,6 +128,8 @@ def _words(story: Story) -> dict[str, str]:
         "raised_limit": str(max(raised)) if raised else None,
         "made_at": f"at {place}" if place else "inside the compiled function",
         "break_at": story.break_at,
+        "setting": story.setting,
+        "instead": catalog.ineffective.get(story.setting or ""),
         "disable_line": story.disable,
     }
     return {name: " ".join(value.split()) for name, value in words.items() if value is not None}

@@ -33,7 +33,7 @@ CUT_SHORT = frozenset(
 # Lines of torch that could not be read; with --strict they make the status unknown.
 UNREAD_TORCH = frozenset({"torn_trace_line", "bad_trace_line", "line_too_long"})
 
-_SUBJECT_FIELDS = ("limit_name", "stance", "exception", "symbol", "model", "cause", "message", "compiled", "mode")
+_SUBJECT_FIELDS = ("limit_name", "stance", "exception", "symbol", "model", "cause", "message", "compiled", "mode", "setting")
 NOTHING = "nothing recognisable in the input"
 
 _Moment = tuple[str | None, int]

@@ -180,6 +180,8 @@ def _subject(kind: str, event: Event) -> str:
             return f"{extra.get('model')} {extra.get('cause') or normalised(str(extra.get('message') or ''))}"
         case "out_of_memory" | "cpu_fallback":
             return str(extra.get("model"))
+        case "ineffective_setting":
+            return str(extra.get("setting"))
         case "compile_mode":
             return f"{extra.get('model')} {extra.get('compiled')} {extra.get('mode')}"
         case "flex_attention_eager_fallback" | "cudagraph_dynamic_shapes_warning" | "cudagraph_overwritten_error" | "profiler_report":

@@ -18,7 +18,7 @@ from recompile_watch.core.versions import Version, VersionRange, version_of, ver
 PLACEHOLDERS = frozenset(
     {
         "function", "place", "guard", "attribute", "tensor", "mark_dynamic", "mark_unbacked", "sources", "source_pattern", "limit", "variants",
-        "printed_limit", "raised_limit", "made_at", "reason", "break_at", "disable_line",
+        "printed_limit", "raised_limit", "made_at", "reason", "break_at", "disable_line", "setting", "instead",
     }
 )  # fmt: skip
 KINDS = ("env", "config", "kwarg", "code", "ops")

@@ -10,6 +10,7 @@ from recompile_watch.core.fingerprint import normalised
 from recompile_watch.core.groups import Group
 from recompile_watch.core.patterns import RESUMED, patterns_of
 from recompile_watch.core.remedies import Catalog
+from recompile_watch.core.sightings import text_or_none
 from recompile_watch.core.versions import VersionRange
 from recompile_watch.core.wording import model_of
 
@@ -46,7 +47,7 @@ class Stories:
             group.key.kind, guards[-1].cause if guards else cause_of(first), group.key.function, first.file,
             first.line_no if first.line_no is not None else group.last.line_no, guards[-1].text if guards else _message(first),
             guards, patterns | self._wider_patterns(group) | ({"broken_function"} if break_at else set()), self._limits,
-            model.disable if model else None, break_at,
+            model.disable if model else None, break_at, text_or_none(first.extra.get("setting")),
         )  # fmt: skip
 
     def _guards(self, group: Group) -> tuple[Reason, ...]:

@@ -253,4 +253,5 @@ _TITLES: dict[str, Callable[[Group], str]] = {
     "inverted_prediction": lambda group: f"{group.first.extra.get('symbol') or 'A symbol'}: inverted predictions (high below low)",
     "synthetic_quote": _quote,
     "compile_mode": _mode,
+    "ineffective_setting": lambda group: f"{group.first.extra.get('setting')}={group.first.extra.get('value')} has no effect: no torch reads it",
 }

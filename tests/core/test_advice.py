@@ -212,3 +212,16 @@ def test_no_remedy_without_proof_or_source() -> None:
     bot_settings = {"ADD_LATEST", "TOTO_SAMPLES_PER_BATCH"}
     assert names <= set(CATALOG.settings) | bot_settings
     assert not names & set(CATALOG.ineffective)
+
+
+def test_settings_that_no_torch_reads_are_findings() -> None:
+    """The rule knows exactly the names of the table, and the advice says what to do instead."""
+    rule = next(rule for rule in rules().rules if rule.id == "torch.ineffective_setting")
+    assert {literal.decode() for literal in rule.literals} == set(CATALOG.ineffective)
+    analysis = Analysis(rules())
+    for event in engine_events([b"+ export TORCHDYNAMO_RECOMPILE_LIMIT=64\n"]):
+        analysis.add(event)
+    [finding] = analysis.report(Facts((SourceFacts("bot.log"),)), CATALOG).findings
+    [only] = finding.advice
+    assert (finding.severity, only.remedy, only.apply) == ("warning", "remove_ineffective_setting", "unset TORCHDYNAMO_RECOMPILE_LIMIT")
+    assert "No environment variable moves the recompile limit" in (only.caution or "")
