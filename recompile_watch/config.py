@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from recompile_watch.core.errors import RuleError
+from recompile_watch.core.errors import ConfigError, RuleError
 from recompile_watch.core.remedies import Catalog, parse_catalog
 from recompile_watch.core.rules import Rule, Ruleset, merge, parse_rules
 
 _ENDING = ".toml"
 CATALOG_FOLDERS = ("remedies", "settings", "models")
 _MAX_RULE_FILE_BYTES = 4 << 20
+_MAX_TEXT_BYTES = 256 << 20
 
 
 def load_rules(extra: Sequence[Path] = ()) -> Ruleset:
@@ -42,6 +43,21 @@ def load_catalog() -> Catalog:
     folder = shipped_rules()
     files = [file for name in CATALOG_FOLDERS for file in sorted((folder / name).glob(f"*{_ENDING}"))]
     return parse_catalog((f"{file.parent.name}/{file.name}", file.read_text("utf-8")) for file in files)
+
+
+def read_text_file(path: str, option: str) -> str:
+    """A file that an option names. Raises ConfigError when it cannot be read."""
+    try:
+        with Path(path).open("rb") as stream:
+            data = stream.read(_MAX_TEXT_BYTES + 1)
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}); {option} takes a file") from None
+    if len(data) > _MAX_TEXT_BYTES:
+        raise ConfigError(f"{path}: larger than {_MAX_TEXT_BYTES >> 20} MiB; {option} takes a file written by this program or by hand")
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: not UTF-8 (byte {error.start})") from None
 
 
 def shipped_rules() -> Path:

@@ -2,6 +2,8 @@
 
 import argparse
 import sys
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from recompile_watch import __version__
@@ -10,8 +12,10 @@ from recompile_watch.cli.inputs import complain, inputs_of
 from recompile_watch.cli.output import STANDARD_OUTPUT, is_color_wanted, write_result
 from recompile_watch.cli.progress import progress_over
 from recompile_watch.cli.reading import Reader
-from recompile_watch.config import load_catalog
-from recompile_watch.core.analysis import Report
+from recompile_watch.config import load_catalog, read_text_file
+from recompile_watch.core.acceptance import Acceptance, accepted, parse_acceptances
+from recompile_watch.core.analysis import Report, status_of
+from recompile_watch.core.baseline import Before, compared, parse_baseline
 from recompile_watch.core.errors import UsageError
 from recompile_watch.core.versions import version_of
 
@@ -20,22 +24,48 @@ def run(arguments: argparse.Namespace, _name: tuple[str, ...]) -> int:
     """Analyses the sources, writes the report, returns the exit status."""
     if arguments.torch_version is not None and version_of(arguments.torch_version) is None:
         raise UsageError(f"--torch-version: '{arguments.torch_version}' is no version; write one such as 2.9.1")
+    baseline = parse_baseline(read_text_file(arguments.baseline, "--baseline"), arguments.baseline) if arguments.baseline else None
+    acceptances = parse_acceptances(read_text_file(arguments.accept, "--accept"), arguments.accept) if arguments.accept else {}
     inputs = inputs_of(arguments, "analyze")
     with progress_over(inputs.sources) as on_progress:
         reader = Reader(inputs.rules, inputs.options, on_progress)
         analysis = reader.analyse(inputs.sources)
     facts = inputs.facts(reader.facts, arguments.torch_version)
-    report = analysis.report(facts, load_catalog())
-    write_result(_json(report) if arguments.format == "json" else _text(report, arguments.output), arguments.output)
+    report = _weighed(analysis.report(facts, load_catalog()), baseline, acceptances)
+    write_result(_rendered(report, arguments), arguments.output)
     complain(facts, has_events=bool(report.counts), outside=reader.outside)
     return status_code(report.status, arguments.fail_on or "warning")
 
 
-def _json(report: Report) -> str:
-    from recompile_watch.report.json import json_text, report_to_json
+def _weighed(report: Report, baseline: Mapping[str, Before] | None, acceptances: Mapping[str, Acceptance]) -> Report:
+    """The report against its baseline, and without what a person has accepted."""
+    findings = report.findings if baseline is None else compared(report.findings, baseline)
+    findings = accepted(findings, acceptances, datetime.now(UTC).astimezone().date())
+    return replace(report, findings=findings, status=status_of(findings, report.problems))
 
+
+def _rendered(report: Report, arguments: argparse.Namespace) -> str:
+    """The report in the wanted format; only that format's module is loaded."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    return json_text(report_to_json(report, generated_at=now, tool_version=__version__)) + "\n"
+    match arguments.format:
+        case "json":
+            from recompile_watch.report.json import json_text, report_to_json
+
+            return json_text(report_to_json(report, generated_at=now, tool_version=__version__)) + "\n"
+        case "sarif":
+            from recompile_watch.report.json import json_text
+            from recompile_watch.report.sarif import report_to_sarif
+
+            return json_text(report_to_sarif(report, tool_version=__version__)) + "\n"
+        case "github":
+            from recompile_watch.report.github import report_to_github
+
+            return report_to_github(report)
+        case "markdown":
+            from recompile_watch.report.markdown import report_to_markdown
+
+            return report_to_markdown(report, generated_at=now, tool_version=__version__)
+    return _text(report, arguments.output)
 
 
 def _text(report: Report, output: str | None) -> str:

@@ -41,9 +41,14 @@ def _reading(parser: Parser) -> None:
 
 def _analyze(parser: Parser) -> None:
     _reading(parser)
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="text for people (default), json for programs")
+    parser.add_argument(
+        "--format", choices=("text", "json", "markdown", "sarif", "github"), default="text",
+        help="text for people (default), json for programs, markdown, sarif for code scanning, github for annotations",
+    )  # fmt: skip
     parser.add_argument("--output", metavar="FILE", help="writes there instead of to standard output, whole or not at all")
     parser.add_argument("--torch-version", metavar="X", help="the torch that wrote the log, such as 2.9.1, where the log does not say it")
+    parser.add_argument("--baseline", metavar="FILE", help="an earlier JSON report: marks each finding new, worse, same, better or gone")
+    parser.add_argument("--accept", metavar="FILE", help="findings that a person has accepted until a day, as TOML")
     parser.add_argument(
         "--fail-on", choices=("critical", "warning", "never"), help="lowest severity that counts for the exit status (default: warning)"
     )

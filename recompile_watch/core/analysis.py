@@ -12,7 +12,7 @@ from recompile_watch.core.findings import DEFAULT_LIMIT, LIMIT_KIND, NO_FINDING,
 from recompile_watch.core.groups import Group, GroupKey
 from recompile_watch.core.phases import MARK_KINDS, Phases
 from recompile_watch.core.remedies import Catalog
-from recompile_watch.core.rules import Ruleset
+from recompile_watch.core.rules import SEVERITIES, Ruleset
 from recompile_watch.core.series import Numbers, Series
 from recompile_watch.core.sightings import TableRows
 from recompile_watch.core.stories import Stories
@@ -207,7 +207,7 @@ class Analysis:
         findings = in_order([*self._findings(catalog or Catalog(), parsed)])
         problems = problems_of(facts, has_events=bool(self._counts))
         return Report(
-            status=_status(findings, problems), problems=problems, torch_version=version, torch_version_from=origin,
+            status=status_of(findings, problems), problems=problems, torch_version=version, torch_version_from=origin,
             sources=tuple(self._source_report(source) for source in facts.sources), unread=dict(facts.unread),
             counts=dict(sorted(self._counts.items())), findings=findings, series=self._series.numbers(),
         )  # fmt: skip
@@ -357,8 +357,9 @@ def problems_of(facts: Facts, *, has_events: bool) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _status(findings: tuple[Finding, ...], problems: tuple[str, ...]) -> str:
-    worst = findings[0].severity if findings else "info"
+def status_of(findings: tuple[Finding, ...], problems: tuple[str, ...]) -> str:
+    """The status: the worst finding that counts, and ``unknown`` where the evidence is incomplete and nothing is critical."""
+    worst = max((finding.severity for finding in findings if finding.counts), key=SEVERITIES.index, default="info")
     if worst == "critical":
         return "critical"
     if problems:

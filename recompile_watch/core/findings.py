@@ -67,7 +67,8 @@ class Finding:
     id: the fingerprint. count: events; of recompiles those that a limit refused stand in ``refused`` of the limit's
     finding instead. first_time, last_time: ISO 8601 with offset, None where the log has no times. phase: ``warmup``,
     ``steady`` or ``unknown``. compile_seconds: what its compiles took, where the log says so. ranks, processes:
-    seen, at most 64 each. advice: the remedies, the one to do first.
+    seen, at most 64 each. advice: the remedies, the one to do first. baseline: ``new``, ``worse``, ``same``, ``better``
+    or ``gone`` against an earlier report. accepted_until: the last day on which a person's acceptance holds.
     """
 
     id: str
@@ -92,6 +93,13 @@ class Finding:
     processes: tuple[int, ...]
     symbols: tuple[str, ...]
     advice: tuple[Advice, ...] = ()
+    baseline: str | None = None
+    accepted_until: str | None = None
+
+    @property
+    def counts(self) -> bool:
+        """True when it counts for the status: nobody accepted it, and it is not gone."""
+        return self.accepted_until is None and self.baseline != "gone"
 
 
 class Wording:

@@ -62,6 +62,8 @@ def title_of(block: Block) -> str:
 
 
 def _story(finding: Finding) -> tuple[object, ...]:
+    if not finding.counts:  # accepted, or gone: not part of what happens now
+        return ("aside", finding.id)
     if finding.kind in _BY_FUNCTION and finding.function:
         return ("function", finding.function, finding.file)
     if finding.kind in _BY_KIND:

@@ -94,8 +94,8 @@ def _finding(finding: Finding) -> dict[str, object]:
         "processes": list(finding.processes),
         "symbols": [safe(symbol) for symbol in finding.symbols],
         "advice": [_advice(advice) for advice in finding.advice],
-        "baseline": None,
-        "accepted_until": None,
+        "baseline": finding.baseline,
+        "accepted_until": finding.accepted_until,
     }
 
 

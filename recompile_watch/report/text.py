@@ -73,8 +73,8 @@ class _Printer:
         """Head, findings, notes, numbers, sources."""
         shown = [finding for finding in self._report.findings if finding.kind != _IN_NUMBERS]
         blocks = blocks_of(shown)
-        loud = [block for block in blocks if block.head.severity != "info"]
-        notes = [block for block in blocks if block.head.severity == "info"]
+        loud = [block for block in blocks if block.head.severity != "info" and block.head.counts]
+        notes = [block for block in blocks if block not in loud]
         self._print_head(blocks)
         for block in loud[:_MAX_BLOCKS]:
             self._console.print()
@@ -88,7 +88,7 @@ class _Printer:
 
     def _print_head(self, blocks: list[Block]) -> None:
         report = self._report
-        numbers = severities(tuple(block.head for block in blocks))
+        numbers = severities(tuple(block.head for block in blocks if block.head.counts))
         words = {"critical": "critical", "warning": "warning", "info": "note"}
         counted = [_plural(count, words[severity]) for severity, count in numbers.items() if count]
         line = Text.assemble(_badge(report.status), " ", Text(_DOT.join(counted) or "no findings", style="bold"))
@@ -146,7 +146,8 @@ class _Printer:
         pids = f"pid {_list(head.processes)}" if head.processes else ""
         cost = f"{head.compile_seconds:.1f} s compiling" if head.compile_seconds else ""
         seen = self._seen(head.evidence[0]) if head.kind in _TITLE_SAYS_ALL and head.evidence else ""
-        parts = (where, safe(head.model or "", 30), when, _PHASES.get(head.phase, ""), ranks, pids, cost, seen)
+        against = f"{head.baseline} since the baseline" if head.baseline else ""
+        parts = (against, where, safe(head.model or "", 30), when, _PHASES.get(head.phase, ""), ranks, pids, cost, seen)
         return _DOT.join(part for part in parts if part)
 
     def _bar(self, finding: Finding) -> Text:
@@ -175,7 +176,10 @@ class _Printer:
         table.add_column(ratio=2, no_wrap=True, overflow="ellipsis")
         table.add_column(ratio=1, no_wrap=True, overflow="ellipsis", style="dim")
         for block in notes[:_MAX_NOTES]:
-            table.add_row(Text(f"{block.count}×", style="dim"), Text(safe(title_of(block))), Text(_where(block.head)))
+            head = block.head
+            said = "gone" if head.baseline == "gone" else f"{block.count}×"
+            until = f"accepted until {head.accepted_until}" if head.accepted_until else ""
+            table.add_row(Text(said, style="dim"), Text(safe(title_of(block))), Text(until or _where(head)))
         self._console.print(table)
         if len(notes) > _MAX_NOTES:
             self._print_indented(f"… and {count_text(len(notes) - _MAX_NOTES, 'note')} more; --format json has all of them", "dim")

@@ -321,3 +321,35 @@ def test_closed_standard_streams(tmp_path: Path) -> None:
     path = log(tmp_path, LIMIT)
     done = subprocess.run(["bash", "-c", f"{sys.executable} -m recompile_watch analyze {path} >&- 2>&-"], cwd=ROOT, timeout=60, check=False)
     assert done.returncode == 2
+
+
+def test_formats(tmp_path: Path) -> None:
+    """Each format goes to standard output or to a file; the exit status is the same for all."""
+    for name, begins in (("markdown", "# torch.compile: critical"), ("sarif", '{"$schema"'), ("github", "::error "), ("json", '{"schema"')):
+        done = run("analyze", "--format", name, stdin=LIMIT)
+        assert done.returncode == 2 and done.stdout.startswith(begins), done.stderr
+        file = tmp_path / name
+        assert run("analyze", "--format", name, "--output", str(file), stdin=LIMIT).returncode == 2
+        assert file.read_text().startswith(begins)
+
+
+def test_baseline_and_acceptance(tmp_path: Path) -> None:
+    """A report of yesterday tells what is new; an accepted finding counts no longer."""
+    old, accept = tmp_path / "old.json", tmp_path / "accept.toml"
+    run("analyze", "--format", "json", "--output", str(old), stdin=LIMIT)
+    again = json.loads(run("analyze", "--format", "json", "--baseline", str(old), stdin=LIMIT).stdout)
+    assert {finding["baseline"] for finding in again["findings"]} == {"same"}
+    ids = [finding["id"] for finding in again["findings"]]
+    accept.write_text("".join(f'[[accept]]\nfinding = "{one}"\nwho = "anna"\nwhy = "known"\nuntil = 2999-01-01\n' for one in ids))
+    done = run("analyze", "--accept", str(accept), stdin=LIMIT)
+    assert done.returncode == 0 and "accepted until 2999-01-01" in done.stdout
+
+
+@pytest.mark.parametrize(("option", "text"), [("--baseline", "no report"), ("--baseline", None), ("--accept", "[[accept]]"), ("--accept", None)])
+def test_files_that_options_name(option: str, text: str | None, tmp_path: Path) -> None:
+    """A file that is missing or wrong is a mistake in the configuration: 78, one line, nothing analyzed."""
+    file = tmp_path / "given"
+    if text is not None:
+        file.write_text(text)
+    done = run("analyze", option, str(file), stdin=LIMIT)
+    assert done.returncode == 78 and str(file) in done.stderr and "Traceback" not in done.stderr and not done.stdout

@@ -1,0 +1,109 @@
+"""The report as Markdown: for an issue, a pull request, a wiki page."""
+
+import re
+from collections.abc import Mapping
+
+from recompile_watch.core.advice import Advice
+from recompile_watch.core.analysis import Report
+from recompile_watch.core.findings import Finding
+from recompile_watch.report.safe import safe
+
+MAX_FINDINGS = 50
+MAX_ROWS = 100
+_MAX_TEXT = 2000
+# Markup characters get a backslash; what would be HTML, a mention or a link an entity.
+_HARMLESS = str.maketrans({character: f"\\{character}" for character in "\\`*_{}[]()#+!|~"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;", "@": "&#64;"})
+_MARKS = {"critical": "🔴 critical", "warning": "🟠 warning", "info": "note"}
+
+
+def report_to_markdown(report: Report, *, generated_at: str, tool_version: str) -> str:
+    """The whole report; long tables are cut with a count."""
+    shown = [finding for finding in report.findings if finding.counts and finding.severity != "info"]
+    others = [finding for finding in report.findings if finding not in shown]
+    parts = [f"# torch.compile: {report.status}", _head(report, generated_at, tool_version)]
+    parts += [f"> {_plain(problem)}" for problem in report.problems]
+    parts += [_finding(finding) for finding in shown[:MAX_FINDINGS]]
+    if len(shown) > MAX_FINDINGS:
+        parts.append(f"… and {len(shown) - MAX_FINDINGS} more findings; `--format json` has all of them.")
+    parts += _notes(others)
+    parts += _returns(report)
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _head(report: Report, generated_at: str, tool_version: str) -> str:
+    times = [f"{source.first_time or '?'} to {source.last_time or '?'}" for source in report.sources]
+    sources = [f"* {_code(source.facts.path)}: {source.facts.lines} lines, {span}" for source, span in zip(report.sources, times, strict=True)]
+    cut = [f"* … and {len(sources) - MAX_ROWS} more sources"] if len(sources) > MAX_ROWS else []
+    torch = f", torch {_plain(report.torch_version)}" if report.torch_version else ""
+    return "\n".join([f"recompile-watch {tool_version}, {generated_at}{torch}", "", *sources[:MAX_ROWS], *cut])
+
+
+def _finding(finding: Finding) -> str:
+    place = f"{finding.file}:{finding.line_no}" if finding.file and finding.line_no is not None else finding.file
+    times = "once" if finding.count == 1 else f"{finding.count} times"
+    span = f", {finding.first_time} to {finding.last_time}" if finding.first_time else ""
+    facts = [
+        _code(place) if place else "", f"{times}{span}", _plain(finding.model or ""), finding.baseline and f"{finding.baseline} since the baseline",
+        f"{finding.headroom.entries} of {finding.headroom.limit} entries" if finding.headroom and finding.headroom.limit else "",
+    ]  # fmt: skip
+    lines = [f"## {_MARKS[finding.severity]}: {_plain(finding.title)}", " · ".join(fact for fact in facts if fact), _plain(finding.consequence)]
+    if finding.evidence:
+        lines.append(_block("\n".join(f"{safe(place.source, 200)}:{place.line}: {safe(place.text)}" for place in finding.evidence)))
+    lines += [_advice(number, advice) for number, advice in enumerate(finding.advice, 1)]
+    return "\n\n".join(lines)
+
+
+def _advice(number: int, advice: Advice) -> str:
+    title = f"**{'Do this' if number == 1 else 'Or'}: {_plain(advice.title)}**{' (then restart)' if advice.restart else ''}"
+    facts = [f"Where: {_plain(advice.where)}", f"Expect: {_plain(advice.expect)}", f"torch {_plain(advice.torch)}; {_plain(advice.verified)}"]
+    facts += [f"Caution: {_plain(advice.caution)}"] if advice.caution else []
+    facts += [f"<{advice.docs}>"] if advice.docs else []
+    return "\n\n".join([title, _block(safe(advice.apply, _MAX_TEXT)), "\n".join(f"* {fact}" for fact in facts)])
+
+
+def _notes(findings: list[Finding]) -> list[str]:
+    if not findings:
+        return []
+    rows = [f"| {finding.count} | {_plain(finding.title)} | {_plain(_state(finding))} |" for finding in findings[:MAX_ROWS]]
+    cut = [f"\n… and {len(findings) - MAX_ROWS} more notes"] if len(findings) > MAX_ROWS else []
+    return ["## Notes", "\n".join(["| times | what | |", "| ---: | --- | --- |", *rows, *cut])]
+
+
+def _state(finding: Finding) -> str:
+    if finding.baseline == "gone":
+        return "gone since the baseline"
+    return f"accepted until {finding.accepted_until}" if finding.accepted_until else ""
+
+
+def _returns(report: Report) -> list[str]:
+    rows = report.series.strategy_return
+    if not rows:
+        return []
+    lines = [_row(row.values) for row in rows[-MAX_ROWS:]]
+    cut = [f"\n{len(rows) - MAX_ROWS} earlier rows are left out; `--format json` has them."] if len(rows) > MAX_ROWS else []
+    return ["## Returns", "\n".join(["| symbol | strategy | return | Sharpe |", "| --- | --- | ---: | ---: |", *lines, *cut])]
+
+
+def _row(values: Mapping[str, object]) -> str:
+    cells = [_plain(str(values.get("symbol"))), _plain(str(values.get("strategy"))), _number(values.get("return")), _number(values.get("sharpe"))]
+    return f"| {' | '.join(cells)} |"
+
+
+def _number(value: object) -> str:
+    return f"{value:.4f}" if isinstance(value, int | float) else "–"
+
+
+def _plain(text: str) -> str:
+    """Text of a log as text: nothing in it is markup."""
+    return safe(text, _MAX_TEXT).translate(_HARMLESS).replace("://", "&#58;//").replace("www.", "www&#46;")
+
+
+def _code(text: str) -> str:
+    text = safe(text, _MAX_TEXT)
+    ticks = "`" * (max(map(len, re.findall(r"`+", text)), default=0) + 1)
+    return f"{ticks} {text} {ticks}" if "`" in text else f"`{text}`"
+
+
+def _block(text: str) -> str:
+    fence = "`" * max(3, max(map(len, re.findall(r"`+", text)), default=0) + 1)
+    return f"{fence}\n{text}\n{fence}"
