@@ -7,7 +7,12 @@ DEMO := sample_logs/bot-2025-10-30.log
 FUZZ_SECONDS ?= 600
 FUZZ_SEED ?= 1
 
-.PHONY: demo test bench fuzz corpus clean
+# The torch that proves the remedies; it gets an environment of its own.
+TORCH ?= torch==2.13.0
+TORCH_VENV ?= .venv-torch
+PROVE ?= --markdown docs/remedies.md
+
+.PHONY: demo test bench fuzz corpus prove clean
 
 demo: $(STAMP)
 	@$(BIN)/recompile-watch analyze --tz UTC $(DEMO) || test $$? -le 2
@@ -30,8 +35,16 @@ corpus: $(STAMP)
 	$(BIN)/python -m tests.truth $(CORPUS) --events tests.conftest:events_of_bytes
 	$(BIN)/python -m tests.test_corpus $(CORPUS) --report docs/corpus.md
 
+prove: $(STAMP) $(TORCH_VENV)/.installed
+	$(BIN)/python proofs/run.py --python $(TORCH_VENV)/bin/python $(PROVE)
+
+$(TORCH_VENV)/.installed:
+	$(PYTHON) -m venv $(TORCH_VENV)
+	$(TORCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check '$(TORCH)'
+	@touch $@
+
 clean:
-	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis $(VENV)
+	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis $(VENV) $(TORCH_VENV)
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(STAMP): pyproject.toml

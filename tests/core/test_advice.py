@@ -225,3 +225,9 @@ def test_settings_that_no_torch_reads_are_findings() -> None:
     [only] = finding.advice
     assert (finding.severity, only.remedy, only.apply) == ("warning", "remove_ineffective_setting", "unset TORCHDYNAMO_RECOMPILE_LIMIT")
     assert "No environment variable moves the recompile limit" in (only.caution or "")
+
+
+def test_every_remedy_is_in_the_documentation() -> None:
+    """docs/remedies.md says of each how it was proven, or how else it is known."""
+    text = (ROOT / "docs/remedies.md").read_text()
+    assert [remedy.key for remedy in CATALOG.remedies if f"| `{remedy.key}`" not in text] == []

@@ -1,0 +1,575 @@
+"""Small programs that show one cause each, and the same with its remedy. Runs under torch; imports nothing else.
+
+`python scenarios.py NAME before|after` runs one of them with backend="eager" and prints {"equal": true} when every result
+equals what the same code gives without torch.compile. What torch logs meanwhile goes to standard error.
+"""
+
+import json
+import sys
+import threading
+
+import torch
+import torch._dynamo
+
+SIZES = (8, 9, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28)
+SCENARIOS = {}
+
+
+def scenario(function):
+    """Registers a scenario: a function of whether the remedy is applied that yields (compiled result, eager result)."""
+    SCENARIOS[function.__name__] = function
+    return function
+
+
+def compiled(function, **options):
+    return torch.compile(function, backend="eager", **options)
+
+
+def double(x):
+    return x * 2 + 1
+
+
+@scenario
+def size_fixed(after):
+    """dynamic=False forbids what torch does by itself."""
+    run = compiled(double) if after else compiled(double, dynamic=False)
+    for size in SIZES:
+        x = torch.arange(float(size))
+        yield run(x), double(x)
+
+
+@scenario
+def size_marked(after):
+    run = compiled(double, dynamic=False)
+    for size in SIZES:
+        x = torch.arange(float(size))
+        if after:
+            torch._dynamo.mark_dynamic(x, 0)
+        yield run(x), double(x)
+
+
+@scenario
+def size_from_outside(after):
+    """The same program before and after: only the environment differs."""
+    run = compiled(double, dynamic=False)
+    for size in SIZES:
+        x = torch.arange(float(size))
+        yield run(x), double(x)
+
+
+@scenario
+def size_in_buckets(after):
+    run = compiled(double, dynamic=False)
+    for size in SIZES:
+        x = torch.arange(float(size))
+        room = next(bucket for bucket in (8, 16, 32) if bucket >= size) if after else size
+        yield run(torch.nn.functional.pad(x, (0, room - size)))[:size], double(x)
+
+
+@scenario
+def size_first_step(after):
+    """Default settings: one recompile, then quiet."""
+    run = compiled(double)
+    for size in SIZES[:1] if after else SIZES:
+        x = torch.arange(float(size))
+        yield run(x), double(x)
+
+
+@scenario
+def size_zero_one(after):
+    run = compiled(double)
+    for size in (4, 5, 1, 6):
+        x = torch.arange(float(size))
+        if after:
+            torch._dynamo.decorators.mark_unbacked(x, 0)
+        yield run(x), double(x)
+
+
+@scenario
+def size_eager_stance(after):
+    run = compiled(double, dynamic=False)
+    for number, size in enumerate(SIZES):
+        if after and number == 1:
+            torch.compiler.set_stance("eager_on_recompile")
+        x = torch.arange(float(size))
+        yield run(x), double(x)
+
+
+class Cache(torch.nn.Module):
+    def __init__(self, layers):
+        super().__init__()
+        self._current_idx = [0] * layers
+
+
+def rotate(x, kv_cache, layer):
+    return x + kv_cache._current_idx[layer]
+
+
+@scenario
+def cache_index(after):
+    """One integer of a module that grows with each step."""
+    torch._dynamo.config.allow_unspec_int_on_nn_module = after
+    yield from _steps()
+
+
+@scenario
+def cache_index_from_outside(after):
+    yield from _steps()
+
+
+def _steps():
+    cache = Cache(8)
+
+    def step(x, kv_cache):
+        return x + kv_cache._current_idx[7]
+
+    run = compiled(step)
+    for index in range(2, 14):
+        cache._current_idx[7] = index
+        x = torch.ones(4)
+        yield run(x, cache), x + index
+
+
+@scenario
+def index_excluded(after):
+    """The smallest function that reads the index is left out of compilation."""
+
+    def add_index(x, kv_cache):
+        return x + kv_cache._current_idx[7]
+
+    inner = torch.compiler.disable(add_index) if after else add_index
+
+    def step(x, kv_cache):
+        return inner(x * 2, kv_cache) * 3
+
+    cache = Cache(8)
+    run = compiled(step)
+    for index in range(2, 14):
+        cache._current_idx[7] = index
+        x = torch.ones(4)
+        yield run(x, cache), (x * 2 + index) * 3
+
+
+@scenario
+def layers_from_outside(after):
+    """Each layer's index leaves its first value one after the other, inside one call."""
+    cache = Cache(10)
+
+    def step(x, kv_cache):
+        for layer in range(10):
+            x = x + kv_cache._current_idx[layer]
+        return x
+
+    run = compiled(step)
+    for layer in range(10):
+        x = torch.ones(4)
+        yield run(x, cache), x + sum(cache._current_idx)
+        cache._current_idx[layer] = layer + 5
+
+
+@scenario
+def index_in_tensor(after):
+    cache = Cache(1)
+    cache.register_buffer("position", torch.zeros((), dtype=torch.long))
+
+    def step(x, kv_cache):
+        return x + (kv_cache.position if after else kv_cache._current_idx[0])
+
+    run = compiled(step)
+    for index in range(2, 14):
+        cache._current_idx[0] = index
+        cache.position.fill_(index)
+        x = torch.ones(4)
+        yield run(x, cache), x + index
+
+
+class Layer(torch.nn.Module):
+    def __init__(self, layer_idx, name="same"):
+        super().__init__()
+        self.layer_idx = layer_idx
+        self.name = name
+
+    def forward(self, x):
+        return x * (self.layer_idx + 2) if self.name != "never" else x
+
+
+@scenario
+def layers_apart(after):
+    """Each instance compiled on its own, against the parent compiled once."""
+    layers = [Layer(number) for number in range(12)]
+
+    def parent(x):
+        for layer in layers:
+            x = layer(x)
+        return x
+
+    run = compiled(parent)
+    each = [compiled(layer) for layer in layers]
+    for _ in range(2):
+        x = torch.ones(4)
+        if after:
+            yield run(x), parent(x)
+        else:
+            for layer, one in zip(layers, each, strict=True):
+                yield one(x), layer(x)
+
+
+@scenario
+def layers_isolated(after):
+    layers = [Layer(number) for number in range(12)]
+    each = [compiled(layer, **({"isolate_recompiles": True} if after else {})) for layer in layers]
+    x = torch.ones(4)
+    for layer, one in zip(layers, each, strict=True):
+        yield one(x), layer(x)
+
+
+@scenario
+def layers_by_name(after):
+    def scaled(x, name, factor):
+        return x * factor if after else x * (len(name) + 2)
+
+    run = compiled(scaled)
+    for number in range(12):
+        x, name = torch.ones(4), "q" * (number + 1)
+        yield run(x, "layer" if after else name, torch.tensor(float(number + 3))), x * (number + 3)
+
+
+@scenario
+def names_and_limit(after):
+    """A finite set of strings: one compile each."""
+    if after:
+        torch._dynamo.config.recompile_limit = 16
+    yield from _names()
+
+
+@scenario
+def names_and_own_limit(after):
+    yield from _names(**({"recompile_limit": 16} if after else {}))
+
+
+def _names(**options):
+    def scaled(x, name):
+        return x * (len(name) + 2)
+
+    run = compiled(scaled, **options)
+    for number in range(10):
+        x, name = torch.ones(4), "n" * (number + 1)
+        yield run(x, name), scaled(x, name)
+
+
+@scenario
+def widths(after):
+    """Layers of different width share their code."""
+    if after:
+        torch._dynamo.config.force_parameter_static_shapes = False
+        torch._dynamo.config.force_nn_module_property_static_shapes = False
+    layers = [torch.nn.Linear(4, 4 + number) for number in range(12)]
+    for layer in layers:
+        x = torch.ones(2, 4)
+        yield compiled(layer)(x), layer(x)
+
+
+@scenario
+def number_as_tensor(after):
+    def scaled(x, step):
+        return x * step
+
+    run = compiled(scaled, dynamic=False)
+    for step in range(2, 14):
+        x = torch.ones(4)
+        yield run(x, torch.tensor(step) if after else step), x * step
+
+
+@scenario
+def learning_rate(after):
+    """A scheduler that changes the rate in each step; floats are specialised, as torch before 2.7 always does."""
+    torch._dynamo.config.specialize_float = True
+    rate = torch.tensor(0.1) if after else 0.1
+    compiled_model, eager_model = (torch.nn.Linear(2, 2) for _ in range(2))
+    eager_model.load_state_dict(compiled_model.state_dict())
+    one = torch.optim.Adam(compiled_model.parameters(), lr=rate, capturable=after)
+    other = torch.optim.Adam(eager_model.parameters(), lr=0.1)
+    step = compiled(one.step)
+    for number in range(10):
+        value = 0.1 / (number + 1)
+        for model in (compiled_model, eager_model):
+            model(torch.ones(1, 2)).sum().backward()
+        if after:
+            one.param_groups[0]["lr"].fill_(value)
+        else:
+            one.param_groups[0]["lr"] = value
+        other.param_groups[0]["lr"] = value
+        step()
+        other.step()
+        one.zero_grad()
+        other.zero_grad()
+    yield compiled_model.weight.detach(), eager_model.weight.detach()
+
+
+@scenario
+def backends(after):
+    def make():
+        return lambda graph, inputs: graph.forward
+
+    kept = make()
+    for _ in range(10):
+        x = torch.ones(4)
+        yield torch.compile(double, backend=kept if after else make())(x), double(x)
+
+
+@scenario
+def compile_in_a_loop(after):
+    def make():
+        return torch.compile(double, backend=lambda graph, inputs: graph.forward)
+
+    kept = make()
+    for _ in range(10):
+        x = torch.ones(4)
+        yield (kept if after else make())(x), double(x)
+
+
+@scenario
+def structure(after):
+    def total(items):
+        return items[0] + items[1]
+
+    run = compiled(total)
+    for items in ([torch.ones(2), torch.ones(2)], (torch.ones(2), torch.ones(2))):
+        yield run(tuple(items) if after else items), total(items)
+
+
+@scenario
+def growing_list(after):
+    """A cache that gets longer with each step, against one of fixed length written at a tensor index."""
+    run = compiled(lambda cache: torch.stack(cache).sum(0))
+    fixed, position = torch.zeros(16, 2), torch.zeros(1, dtype=torch.long)
+
+    def write(cache, at, value):
+        return cache.index_copy(0, at, value)
+
+    write_compiled = compiled(write)
+    cache = []
+    for number in range(12):
+        cache.append(torch.full((2,), float(number)))
+        wanted = torch.stack(cache).sum(0)
+        if after:
+            fixed = write_compiled(fixed, position, cache[-1][None])
+            position = position + 1
+            yield fixed.sum(0), wanted
+        else:
+            yield run(cache), wanted
+
+
+@scenario
+def dict_keys(after):
+    def masked(inputs):
+        mask = inputs.get("mask")
+        return inputs["x"] * 2 if mask is None else inputs["x"] * 2 * mask
+
+    run = compiled(masked)
+    for number in range(2):
+        inputs = {"x": torch.ones(3)}
+        if after or number:
+            inputs["mask"] = torch.ones(3)
+        yield run(inputs), masked(inputs)
+
+
+@scenario
+def globals_as_tensors(after):
+    run = compiled(_scaled_by_tensor if after else _scaled_by_global)
+    for value in range(2, 14):
+        globals()["SCALE"] = value
+        SCALE_TENSOR.fill_(value)
+        x = torch.ones(4)
+        yield run(x), x * value
+
+
+SCALE = 1
+SCALE_TENSOR = torch.ones(())
+
+
+def _scaled_by_global(x):
+    return x * SCALE
+
+
+def _scaled_by_tensor(x):
+    return x * SCALE_TENSOR
+
+
+@scenario
+def layout(after):
+    run = compiled(double)
+    for x in (torch.ones(4, 6), torch.ones(6, 4).t(), torch.ones(4, 12)[:, ::2]):
+        yield run(x.contiguous() if after else x), double(x)
+
+
+@scenario
+def dtypes(after):
+    run = compiled(double)
+    for dtype in (torch.float32, torch.float64, torch.float16, torch.int64):
+        x = torch.ones(4, dtype=dtype)
+        yield run(x.to(torch.float32) if after else x).to(torch.float32), double(x).to(torch.float32)
+
+
+@scenario
+def gradients(after):
+    run = compiled(double)
+    for wants in (False, True):
+        x = torch.ones(4, requires_grad=wants)
+        yield run(x.detach() if after else x).detach(), double(x).detach()
+
+
+@scenario
+def grad_modes(after):
+    run = compiled(double)
+    for number in range(4):
+        with torch.set_grad_enabled(number % 2 == 1 and not after):
+            x = torch.ones(4)
+            yield run(x), double(x)
+
+
+@scenario
+def autocasts(after):
+    def plain(x):
+        return x @ x
+
+    def inside(x):
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=False):
+            return x @ x
+
+    run = compiled(inside if after else plain)
+    for number in range(2):
+        x = torch.eye(4)
+        if after:
+            yield run(x), plain(x)
+        else:
+            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=number == 1):
+                yield run(x).float(), plain(x).float()
+
+
+@scenario
+def threads(after):
+    run = compiled(double)
+    if after:
+        torch.set_num_threads(1)
+    for number in range(2):
+        if number and not after:
+            torch.set_num_threads(torch.get_num_threads() + 1)
+        x = torch.ones(4)
+        yield run(x), double(x)
+
+
+@scenario
+def duck_sizes(after):
+    torch.fx.experimental._config.use_duck_shape = not after
+    yield from _pairs(((4, 4), (5, 5), (6, 7)))
+
+
+@scenario
+def duck_sizes_warmed_up(after):
+    yield from _pairs(((4, 5), (6, 8), (6, 7)) if after else ((4, 4), (5, 5), (6, 7)))
+
+
+def _pairs(pairs):
+    def both(x, y):
+        return x.sum() + y.sum()
+
+    run = compiled(both, dynamic=True)
+    for one, other in pairs:
+        x, y = torch.ones(one), torch.ones(other)
+        yield run(x, y), both(x, y)
+
+
+@scenario
+def aliases(after):
+    def both(x, y):
+        return x + y
+
+    run = compiled(both)
+    x, y = torch.ones(3), torch.ones(3)
+    yield run(x, y), both(x, y)
+    yield run(x, x.clone() if after else x), both(x, x)
+
+
+@scenario
+def limit_in_a_thread(after):
+    """A limit set on the main thread, and a thread that compiles."""
+    torch._dynamo.config.recompile_limit = 20
+    results = []
+
+    def work():
+        if after:
+            torch._dynamo.config.recompile_limit = 20
+        results.extend(_names())
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    yield from results
+
+
+@scenario
+def item(after):
+    """Before and after differ in the environment only."""
+
+    def scaled(x):
+        return x * x.sum().item()
+
+    run = compiled(scaled)
+    x = torch.ones(4)
+    yield run(x), scaled(x)
+
+
+@scenario
+def nonzero(after):
+    torch._dynamo.config.capture_dynamic_output_shape_ops = after
+
+    def positive(x):
+        return torch.nonzero(x > 0) + 1
+
+    run = compiled(positive)
+    x = torch.tensor([1.0, -1.0, 2.0])
+    yield run(x), positive(x)
+
+
+@scenario
+def branch(after):
+    def choose(x):
+        if after:
+            return torch.where(x.sum() > 0, x + 1, x - 1)
+        return x + 1 if x.sum() > 0 else x - 1
+
+    run = compiled(choose)
+    x = torch.ones(4)
+    yield run(x), x + 1
+
+
+@scenario
+def explicit_break(after):
+    def broken(x):
+        x = x + 1
+        if not after:
+            torch._dynamo.graph_break()
+        return x * 2
+
+    run = compiled(broken)
+    x = torch.ones(4)
+    yield run(x), (x + 1) * 2
+
+
+@scenario
+def switched_off(after):
+    run = compiled(double, dynamic=False)
+    for size in SIZES:
+        x = torch.arange(float(size))
+        yield run(x), double(x)
+
+
+def main():
+    name, when = sys.argv[1:3]
+    equal = all(torch.allclose(one, other, rtol=1e-4, atol=1e-6) for one, other in SCENARIOS[name](when == "after"))
+    print(json.dumps({"equal": equal, "torch": torch.__version__}))
+
+
+if __name__ == "__main__":
+    main()
