@@ -54,6 +54,10 @@ def _analyze(parser: Parser) -> None:
     )
 
 
+def _explain(parser: Parser) -> None:
+    parser.add_argument("topic", metavar="TOPIC", nargs="+", help="a cause, event kind, remedy or setting, or a message of the log in quotes")
+
+
 def _rules_list(parser: Parser) -> None:
     _rule_folders(parser)
     parser.add_argument("--json", action="store_true", help="one JSON list")
@@ -90,6 +94,11 @@ COMMANDS = (
     Command(
         ("events",), "recompile_watch.cli.events", "what was seen: one JSON object a line, in log order",
         "Prints what was seen, one JSON object a line, in log order.", "recompile-watch events --since 2h bot.log | jq .kind", _reading,
+    ),
+    Command(
+        ("explain",), "recompile_watch.cli.explain", "a cause, event kind, remedy, setting or message, in plain words",
+        "Explains a cause, an event kind, a remedy, a setting, or a message of the log.",
+        "recompile-watch explain kv_cache_index", _explain,
     ),
     Command(
         ("rules", "list"), "recompile_watch.cli.rules_list", "the detection rules in force",

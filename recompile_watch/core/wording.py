@@ -64,7 +64,24 @@ _BY_CAUSE = {
     "autocast": "One compile for each state is normal; more means that the state differs between call sites.",
     "symbolic_shape": "Each side of a condition on sizes needs a graph of its own, which is normal.",
 }
+PATTERNS = {
+    "per_layer_index": "each layer has its own index",
+    "growing_value": "the value grows with each step",
+    "two_states": "there are two states",
+    "first_dynamic_step": "it happened once",
+    "late": "it happens after warm-up",
+    "resumed_frame": "the frame lies behind a graph break",
+    "broken_function": "a graph break cuts this function",
+    "duck_sizing": "two sizes were equal by chance",
+    "limit_raised_elsewhere": "the limit was raised, but not in this thread",
+    "cascade": "a CUDA graph output was overwritten before",
+}
 _DEFAULT_RECOMPILE = "Every new value of what this guard checks compiles again, up to the recompile limit; calls wait meanwhile."
+
+
+def cause_means(cause: str) -> str:
+    """What a guard failure of this class costs, in one sentence."""
+    return _BY_CAUSE.get(cause, _DEFAULT_RECOMPILE)
 
 
 def model_of(event: Event) -> str | None:
@@ -124,7 +141,7 @@ def consequence_of(group: Group, rule_why: str | None, torch_version: tuple[int,
             return "error_on_recompile turns a recompile into an exception: the call failed."
         case "recompile":
             cause = group.first.reasons[0].cause if group.first.reasons else "empty"
-            return _BY_CAUSE.get(cause, _DEFAULT_RECOMPILE)
+            return cause_means(cause)
         case "compile_mode" if group.first.extra.get("compiled"):
             return "Recompiles, limits and CUDA graph troubles of this model are possible; expected if the configuration says compiled."
         case "compile_mode":

@@ -1,0 +1,56 @@
+"""``recompile-watch explain``: a cause, an event kind, a remedy, a setting, or a message that somebody pasted."""
+
+import argparse
+
+from recompile_watch.cli import exit_status
+from recompile_watch.cli.output import write_result
+from recompile_watch.cli.parsing import nearest
+from recompile_watch.config import load_catalog, load_rules
+from recompile_watch.core.causes import parse_reason
+from recompile_watch.core.engine import SourceEngine
+from recompile_watch.core.errors import UsageError
+from recompile_watch.core.events import Event
+from recompile_watch.core.remedies import Catalog
+from recompile_watch.core.rules import Ruleset
+from recompile_watch.core.scan import LiteralMatcher
+from recompile_watch.core.times import TimeOptions
+from recompile_watch.core.wording import CAUSES
+from recompile_watch.report.explanation import explained_cause, explained_kind, explained_remedy, explained_setting
+
+_MAX_MESSAGE = 1 << 20
+
+
+def run(arguments: argparse.Namespace, _name: tuple[str, ...]) -> int:
+    """Prints what the topic is."""
+    topic = " ".join(arguments.topic)[:_MAX_MESSAGE].strip()
+    rules, catalog = load_rules(), load_catalog()
+    text = _by_name(topic, rules, catalog) or _by_message(topic, rules, catalog)
+    if text is None:
+        known = [*CAUSES, *sorted({rule.event for rule in rules.rules}), *dict.fromkeys(remedy.key for remedy in catalog.remedies), *catalog.settings]
+        hint = nearest(topic, known) if len(topic) < 80 and " " not in topic else "paste a whole line of the log, in quotes"
+        raise UsageError(f"nothing known about that; {hint if len(hint) < 200 else 'try a cause such as kv_cache_index, or paste a message'}")
+    write_result(text, None)
+    return exit_status.OK
+
+
+def _by_name(topic: str, rules: Ruleset, catalog: Catalog) -> str | None:
+    if topic in CAUSES or topic == "other":
+        return explained_cause(topic, catalog)
+    if any(remedy.key == topic for remedy in catalog.remedies):
+        return explained_remedy(topic, catalog)
+    if topic in catalog.settings or topic in catalog.ineffective:
+        return explained_setting(topic, catalog)
+    return explained_kind(topic, rules, catalog) if any(rule.event == topic for rule in rules.rules) else None
+
+
+def _by_message(topic: str, rules: Ruleset, catalog: Catalog) -> str | None:
+    """The event that a pasted message is, with its cause; or the class of a pasted guard."""
+    engine = SourceEngine("-", rules, LiteralMatcher(rules.literals()), TimeOptions())
+    items = engine.feed(topic.replace("\\n", "\n").encode("utf-8", "surrogateescape") + b"\n") + engine.end()
+    event = next((item for item in items if isinstance(item, Event)), None)
+    causes = [reason.cause for reason in event.reasons[:1]] if event is not None else []
+    if event is None:
+        guard = parse_reason(topic.lstrip("- ")).cause
+        return explained_cause(guard, catalog) if guard not in ("other", "empty") else None
+    parts = [explained_kind(event.kind, rules, catalog), *(explained_cause(cause, catalog) for cause in causes if cause in CAUSES)]
+    return "\n".join(parts)

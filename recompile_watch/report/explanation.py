@@ -1,0 +1,78 @@
+"""What ``recompile-watch explain`` prints: a cause, remedy, setting or kind of event in plain words."""
+
+import textwrap
+from collections.abc import Iterable
+
+from recompile_watch.core.remedies import Case, Catalog, Remedy
+from recompile_watch.core.rules import Ruleset
+from recompile_watch.core.versions import ANY_VERSION
+from recompile_watch.core.wording import CAUSES, PATTERNS, cause_means
+
+WIDTH = 96
+
+
+def explained_cause(cause: str, catalog: Catalog) -> str:
+    """A class of guard failures: what it is, what it costs, what to do in each case."""
+    words = CAUSES.get(cause, "torch names a guard of a class that is not known here")
+    parts = [f"{cause}: {words}", _wrapped(cause_means(cause))]
+    cases = [case for case in catalog.cases if cause in case.causes]
+    return _joined([*parts, *(_case(case, catalog) for case in cases)])
+
+
+def explained_kind(kind: str, rules: Ruleset, catalog: Catalog) -> str:
+    """A kind of event: which messages show it, why it matters, what to do."""
+    mine = [rule for rule in rules.rules if rule.event == kind]
+    whys = list(dict.fromkeys(rule.why for rule in mine))
+    shown = [f"  {rule.id}: {rule.title}" for rule in mine[:12]]
+    more = [f"  … and {len(mine) - 12} more; recompile-watch rules list shows all"] if len(mine) > 12 else []
+    parts = [f"{kind}: an event", *(_wrapped(why) for why in whys[:3]), "\n".join(["Rules that find it:", *shown, *more])]
+    cases = [case for case in catalog.cases if kind in case.kinds and not case.causes]
+    return _joined([*parts, *(_case(case, catalog) for case in cases)])
+
+
+def explained_remedy(key: str, catalog: Catalog) -> str:
+    """A remedy in all its forms."""
+    forms = [remedy for remedy in catalog.remedies if remedy.key == key]
+    used = sorted({cause for case in catalog.cases if key in case.remedies for cause in case.causes})
+    parts = [f"{key}: a remedy"]
+    parts += [_remedy(remedy) for remedy in forms]
+    return _joined([*parts, f"Fits: {', '.join(used)}" if used else ""])
+
+
+def explained_setting(name: str, catalog: Catalog) -> str:
+    """A setting that torch reads, or a name that it does not."""
+    instead = catalog.ineffective.get(name)
+    if instead is not None:
+        return _joined([f"{name}: no torch reads this", _wrapped(instead)])
+    setting = catalog.settings[name]
+    words = {"env": "an environment variable", "config": "a configuration key", "call": "a function", "argument": "an argument"}[setting.kind]
+    parts = [f"{name}: {words}, from torch {setting.since[0]}.{setting.since[1]} on"]
+    parts += [f"Sets {setting.sets}." if setting.sets else "", _wrapped(setting.note or "")]
+    used = [remedy.key for remedy in catalog.remedies if name in remedy.settings]
+    return _joined([*parts, f"Used by: {', '.join(dict.fromkeys(used))}" if used else ""])
+
+
+def _case(case: Case, catalog: Catalog) -> str:
+    when = " and ".join(PATTERNS[pattern] for pattern in sorted(case.patterns))
+    about = case.id.replace("_", " ").replace(".", ", ")
+    lines = [f"What to do when {when}:" if when else f"What to do ({about}):"]
+    for number, key in enumerate(case.remedies, 1):
+        remedy = catalog.remedy(key, next(iter(sorted(case.kinds)), ""), ANY_VERSION)
+        lines.append(f"  {number}. {remedy.title if remedy else key}  [{key}]")
+    return "\n".join(lines)
+
+
+def _remedy(remedy: Remedy) -> str:
+    facts = (
+        ("paste", remedy.apply), ("where", remedy.where), ("torch", remedy.torch_text), ("then", "restart the process" if remedy.restart else None),
+        ("expect", remedy.expect), ("caution", remedy.caution), ("known", remedy.verified), ("docs", remedy.docs),
+    )  # fmt: skip
+    return "\n".join([remedy.title, *(_wrapped(value, f"  {name + ':':<9}") for name, value in facts if value)])
+
+
+def _wrapped(text: str, head: str = "") -> str:
+    return textwrap.fill(text, WIDTH, initial_indent=head, subsequent_indent=" " * len(head), break_long_words=False, break_on_hyphens=False)
+
+
+def _joined(parts: Iterable[str]) -> str:
+    return "\n\n".join(part for part in parts if part) + "\n"
