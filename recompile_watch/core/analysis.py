@@ -7,6 +7,7 @@ from datetime import datetime
 from recompile_watch.core.advice import advise
 from recompile_watch.core.compile_id import parse_compile_id
 from recompile_watch.core.context import Item
+from recompile_watch.core.decision import Decision, decide
 from recompile_watch.core.events import TORCH_KINDS, Event
 from recompile_watch.core.findings import DEFAULT_LIMIT, LIMIT_KIND, NO_FINDING, Finding, Headroom, Wording, group_key, in_order
 from recompile_watch.core.groups import Group, GroupKey
@@ -80,7 +81,7 @@ class Report:
     """What a log means. status: ``ok``, ``warning``, ``critical`` or ``unknown``.
 
     problems: why the evidence is incomplete, one line each; they make the status unknown unless something is critical.
-    torch_version_from: ``option``, ``log`` or None. counts: events by kind.
+    torch_version_from: ``option``, ``log`` or None. counts: events by kind. decisions: one for each model.
     """
 
     status: str
@@ -92,6 +93,7 @@ class Report:
     counts: Mapping[str, int]
     findings: tuple[Finding, ...]
     series: Numbers
+    decisions: tuple[Decision, ...] = ()
 
 
 @dataclass(slots=True)
@@ -204,12 +206,13 @@ class Analysis:
         """Everything so far, as frozen values. catalog: what advice is made of; without one there is none."""
         version, origin = _torch_version(facts)
         parsed = version_of(version)
-        findings = in_order([*self._findings(catalog or Catalog(), parsed)])
+        known = catalog or Catalog()
+        findings = in_order([*self._findings(known, parsed)])
         problems = problems_of(facts, has_events=bool(self._counts))
         return Report(
             status=status_of(findings, problems), problems=problems, torch_version=version, torch_version_from=origin,
             sources=tuple(self._source_report(source) for source in facts.sources), unread=dict(facts.unread),
-            counts=dict(sorted(self._counts.items())), findings=findings, series=self._series.numbers(),
+            counts=dict(sorted(self._counts.items())), findings=findings, series=self._series.numbers(), decisions=decide(findings, known),
         )  # fmt: skip
 
     def _findings(self, catalog: Catalog, version: Version | None) -> Iterator[Finding]:

@@ -200,6 +200,8 @@ def _subject(kind: str, event: Event) -> str:
 
 def cause_of(event: Event) -> str | None:
     """The class of the newest guard failure; of other events the cause that their own field names."""
+    if event.kind == "compile_mode":
+        return "compiled" if event.extra.get("compiled") else "eager"
     named = event.extra.get("cause")
     if isinstance(named, str):
         return named

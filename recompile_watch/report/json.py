@@ -7,6 +7,7 @@ from math import isfinite
 
 from recompile_watch.core.advice import Advice
 from recompile_watch.core.analysis import Report, SourceReport
+from recompile_watch.core.decision import Decision
 from recompile_watch.core.findings import Finding
 from recompile_watch.core.series import Latency, Numbers, StrategyRow
 from recompile_watch.report.safe import safe
@@ -57,7 +58,7 @@ def report_to_json(report: Report, *, generated_at: str, tool_version: str) -> d
         "counts": dict(report.counts),
         "findings": [_finding(finding) for finding in report.findings],
         "series": _series(report.series),
-        "decision": {"per_model": {}},
+        "decision": {"per_model": {safe(decision.model): _decision(decision) for decision in report.decisions}},
     }
 
 
@@ -104,6 +105,14 @@ def _advice(advice: Advice) -> dict[str, object]:
         "remedy": advice.remedy, "title": safe(advice.title), "kind": advice.kind, "apply": safe(advice.apply, _MAX_PATH),
         "where": safe(advice.where, _MAX_PATH), "restart": advice.restart, "torch": advice.torch, "expect": safe(advice.expect),
         "verified": safe(advice.verified), "caution": _safe(advice.caution), "docs": advice.docs,
+    }  # fmt: skip
+
+
+def _decision(decision: Decision) -> dict[str, object]:
+    return {
+        "mode": decision.mode, "confidence": decision.confidence, "because": [safe(text) for text in decision.because],
+        "against": [safe(text) for text in decision.against], "settings": list(decision.settings),
+        "revisit_when": [{"check": one.check, "relation": one.relation, "value": one.value, "text": one.text} for one in decision.revisit_when],
     }  # fmt: skip
 
 

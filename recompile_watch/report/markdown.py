@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from recompile_watch.core.advice import Advice
 from recompile_watch.core.analysis import Report
+from recompile_watch.core.decision import Decision
 from recompile_watch.core.findings import Finding
 from recompile_watch.report.safe import safe
 
@@ -25,6 +26,7 @@ def report_to_markdown(report: Report, *, generated_at: str, tool_version: str) 
     parts += [_finding(finding) for finding in shown[:MAX_FINDINGS]]
     if len(shown) > MAX_FINDINGS:
         parts.append(f"… and {len(shown) - MAX_FINDINGS} more findings; `--format json` has all of them.")
+    parts += [_decision(decision) for decision in report.decisions]
     parts += _notes(others)
     parts += _returns(report)
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -59,6 +61,14 @@ def _advice(number: int, advice: Advice) -> str:
     facts += [f"Caution: {_plain(advice.caution)}"] if advice.caution else []
     facts += [f"<{advice.docs}>"] if advice.docs else []
     return "\n\n".join([title, _block(safe(advice.apply, _MAX_TEXT)), "\n".join(f"* {fact}" for fact in facts)])
+
+
+def _decision(decision: Decision) -> str:
+    lines = [f"## {_plain(decision.model)}: {decision.mode}", f"Confidence: {_plain(decision.confidence)}"]
+    lines.append("\n".join([*(f"* for: {_plain(text)}" for text in decision.because), *(f"* against: {_plain(text)}" for text in decision.against)]))
+    lines += [_block("\n".join(decision.settings))] if decision.settings else []
+    lines.append("Look again when " + "; ".join(_plain(one.text) for one in decision.revisit_when) + ".")
+    return "\n\n".join(lines)
 
 
 def _notes(findings: list[Finding]) -> list[str]:

@@ -82,6 +82,7 @@ class _Printer:
         if len(loud) > _MAX_BLOCKS:
             self._print_indented(f"… and {count_text(len(loud) - _MAX_BLOCKS, 'finding')} more; --format json has all of them", "dim")
         self._print_notes(notes)
+        self._print_decisions()
         self._console.print()
         print_numbers(self._console, self._report)
         self._print_sources()
@@ -183,6 +184,19 @@ class _Printer:
         self._console.print(table)
         if len(notes) > _MAX_NOTES:
             self._print_indented(f"… and {count_text(len(notes) - _MAX_NOTES, 'note')} more; --format json has all of them", "dim")
+
+    def _print_decisions(self) -> None:
+        """The mode for each model that needs another one; what is undecided stands in the other formats."""
+        decided = [decision for decision in self._report.decisions if decision.mode != "undecided"]
+        if decided:
+            self._console.print()
+        for decision in decided[:_MAX_OTHERS]:
+            confidence = decision.confidence.partition(":")[0]
+            line = Text.assemble(("decide    ", "bold"), (f"{safe(decision.model, 30)}: {decision.mode}", "bold"), f" ({confidence} confidence)")
+            self._console.print(line)
+            self._print_indented(safe("; ".join(decision.because)))
+            for setting in decision.settings:
+                self._print_indented(f"    {safe(setting)}", "green")
 
     def _print_sources(self) -> None:
         sources = self._report.sources

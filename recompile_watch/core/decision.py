@@ -1,0 +1,148 @@
+"""Which mode a model should run in, as far as a log can tell: with reasons for and against, and when to look again.
+
+A log shows troubles, never the time that eager would have taken: without a measurement no compiled mode is ever chosen
+here, and without trouble the answer is *undecided*.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from recompile_watch.core.findings import LIMIT_KIND, Finding
+from recompile_watch.core.remedies import Catalog
+
+MAX_RECOMPILES = 10  # a model that compiles more often after its first calls is not worth its compiles until that is mended
+MIN_SPEEDUP = 2.0  # the production profile: lower end of the confidence interval
+MAX_ERROR_PERCENT = 5.0
+_CRASHES = frozenset({"cudagraph_overwritten_error", "recompile_limit_error", "recompile_forbidden"})
+_FAILED_BY_COMPILING = frozenset({"cudagraph_overwritten", "assertion"})
+_OF_TORCH = frozenset({"recompile", LIMIT_KIND, "cudagraph_skip", "graph_break", "cudagraph_rerecord", "compile_error"}) | _CRASHES
+DISABLE_ALL = "export TORCH_COMPILE_DISABLE=1"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """When to decide again. check: a quantity that a later report or diagnosis shows. relation: ``<``, ``>=`` or ``=``."""
+
+    check: str
+    relation: str
+    value: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The mode for one model: ``eager`` or ``undecided``. settings: the exact lines that bring it about."""
+
+    model: str
+    mode: str
+    confidence: str
+    because: tuple[str, ...]
+    against: tuple[str, ...]
+    settings: tuple[str, ...]
+    revisit_when: tuple[Condition, ...]
+
+
+@dataclass(slots=True)
+class _Evidence:
+    """What the log shows of one model.
+
+    modes: in which it ran. crashes: errors of torch. failures: forecasts that failed by them, the same calls in the bot's words.
+    """
+
+    modes: set[str] = field(default_factory=set)
+    crashes: int = 0
+    failures: int = 0
+    limit_hits: list[str] = field(default_factory=list)
+    recompiles: int = 0
+    is_late: bool = False
+    skips: int = 0
+
+    @property
+    def failed(self) -> int:
+        """Calls that failed."""
+        return max(self.crashes, self.failures)
+
+
+def decide(findings: Iterable[Finding], catalog: Catalog) -> tuple[Decision, ...]:
+    """One decision for each model that the log names, in the order of the names."""
+    known = [finding for finding in findings if finding.baseline != "gone"]
+    shows = _OF_TORCH | {"forecast_failure"}
+    names = sorted({f.model for f in known if f.model and (f.kind == "compile_mode" or (f.kind in shows and catalog.model(f.model) is not None))})
+    evidence = {name: _Evidence() for name in names}
+    only = names[0] if len(names) == 1 else None
+    for finding in known:
+        name = finding.model or (only if finding.kind in _OF_TORCH else None)
+        if name in evidence:
+            _weigh(evidence[name], finding)
+    return tuple(_decision(name, evidence[name], catalog) for name in names)
+
+
+def _weigh(evidence: _Evidence, finding: Finding) -> None:
+    match finding.kind:
+        case "compile_mode":
+            evidence.modes.add(finding.cause or "compiled")
+        case "forecast_failure" if finding.cause in _FAILED_BY_COMPILING:
+            evidence.failures += finding.count
+        case kind if kind in _CRASHES:
+            evidence.crashes += finding.count
+        case "recompile_limit_hit":
+            evidence.limit_hits.append(finding.function or "a function")
+        case "recompile":
+            evidence.recompiles += finding.count
+            evidence.is_late = evidence.is_late or finding.phase == "steady"
+        case "cudagraph_skip":
+            evidence.skips += finding.count
+
+
+def _decision(model: str, evidence: _Evidence, catalog: Catalog) -> Decision:
+    because, conditions = _troubles(evidence)
+    if not because:
+        return _undecided(model, evidence)
+    against = ["nothing in a log says how fast eager is: measure before this becomes permanent"]
+    if evidence.limit_hits and not evidence.failed:
+        against.append("the advice on the limit hit may cure it without giving up compilation")
+    confidence = "medium: the troubles are in the log, the gain of compiling is not measured"
+    if evidence.failed:
+        confidence = "high: calls failed in this log"
+    profile = catalog.model(model)
+    setting = profile.disable if profile is not None and profile.disable else DISABLE_ALL
+    return Decision(model, "eager", confidence, tuple(because), tuple(against), (setting,), (*conditions, *_MEASURED))
+
+
+def _undecided(model: str, evidence: _Evidence) -> Decision:
+    if "compiled" in evidence.modes:
+        because = ["it ran compiled, and the log shows no trouble with it", "no measurement says whether that is faster than eager, or as accurate"]
+    else:
+        because = ["it ran in eager mode, so the log cannot show what compiling would do"]
+    skipped = [f"CUDA graphs were skipped {evidence.skips} times: what they save is not there"] if evidence.skips else []
+    return Decision(model, "undecided", "none: a log alone cannot prove a gain", tuple(because), tuple(skipped), (), _MEASURED)
+
+
+def _troubles(evidence: _Evidence) -> tuple[list[str], list[Condition]]:
+    """Why it should not run compiled as it is, and what must be seen before it may."""
+    because: list[str] = []
+    conditions: list[Condition] = []
+    if evidence.failed:
+        because.append(f"compiled calls failed {_times(evidence.failed)}")
+        conditions.append(Condition("success_rate", ">=", 1.0, "every call succeeds"))
+    if evidence.limit_hits:
+        names = ", ".join(dict.fromkeys(evidence.limit_hits))
+        because.append(f"the recompile limit was hit by {names}: what does not fit an entry runs in eager mode anyway")
+        conditions.append(Condition("recompile_limit_hits", "<", 1, "no limit is hit"))
+    if evidence.recompiles >= MAX_RECOMPILES:
+        because.append(f"it was compiled again {_times(evidence.recompiles)}")
+        conditions.append(Condition("recompiles_per_load", "<", MAX_RECOMPILES, f"fewer than {MAX_RECOMPILES} recompiles per model load"))
+    if evidence.is_late and because:
+        because.append("some of it after warm-up, while calls waited")
+        conditions.append(Condition("late_recompiles", "<", 1, "no recompile after warm-up"))
+    return because, conditions
+
+
+_MEASURED = (
+    Condition("speedup_ci_low", ">=", MIN_SPEEDUP, f"measured at least {MIN_SPEEDUP:g} times faster than eager, lower end of the interval"),
+    Condition("mae_percent", "<", MAX_ERROR_PERCENT, f"the error against eager stays below {MAX_ERROR_PERCENT:g} %"),
+)
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
