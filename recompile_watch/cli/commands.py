@@ -55,7 +55,8 @@ def _analyze(parser: Parser) -> None:
 
 
 def _explain(parser: Parser) -> None:
-    parser.add_argument("topic", metavar="TOPIC", nargs="+", help="a cause, event kind, remedy or setting, or a message of the log in quotes")
+    parser.add_argument("topic", metavar="TOPIC", nargs="*", help="a cause, event kind, remedy or setting, or a message of the log in quotes")
+    parser.add_argument("--guide", action="store_true", help="prints everything as one page of Markdown")
 
 
 def _rules_list(parser: Parser) -> None:

@@ -16,6 +16,7 @@ from recompile_watch.core.scan import LiteralMatcher
 from recompile_watch.core.times import TimeOptions
 from recompile_watch.core.wording import CAUSES
 from recompile_watch.report.explanation import explained_cause, explained_kind, explained_remedy, explained_setting
+from recompile_watch.report.guide import guide
 
 _MAX_MESSAGE = 1 << 20
 
@@ -24,6 +25,11 @@ def run(arguments: argparse.Namespace, _name: tuple[str, ...]) -> int:
     """Prints what the topic is."""
     topic = " ".join(arguments.topic)[:_MAX_MESSAGE].strip()
     rules, catalog = load_rules(), load_catalog()
+    if arguments.guide:
+        write_result(guide(catalog), None)
+        return exit_status.OK
+    if not topic:
+        raise UsageError("name a topic, such as recompile-watch explain kv_cache_index; --guide prints everything")
     text = _by_name(topic, rules, catalog) or _by_message(topic, rules, catalog)
     if text is None:
         known = [*CAUSES, *sorted({rule.event for rule in rules.rules}), *dict.fromkeys(remedy.key for remedy in catalog.remedies), *catalog.settings]

@@ -1,6 +1,6 @@
 """Remedies as data: what can be changed, in which version it works, and which finding it fits.
 
-The files are TOML: ``[[remedy]]``, ``[[case]]``, ``[[setting]]``, ``[[ineffective]]``, ``[[model]]``; docs/rules.md has the reference.
+The files are TOML: ``[[remedy]]``, ``[[case]]``, ``[[setting]]``, ``[[ineffective]]``, ``[[model]]``, ``[[cause]]``; docs/rules.md has the reference.
 """
 
 import string
@@ -37,10 +37,18 @@ _CASE = {"id": str, "kinds": list, "causes": list, "patterns": list, "without": 
 _SETTING = {"name": str, "kind": str, "since": str, "sets": str, "note": str}
 _INEFFECTIVE = {"names": list, "instead": str}
 _MODEL = {"name": str, "paths": list, "disable": str}
-_TABLES: dict[str, Mapping[str, type]] = {"remedy": _REMEDY, "case": _CASE, "setting": _SETTING, "ineffective": _INEFFECTIVE, "model": _MODEL}
+_CAUSE = {"name": str, "looks": list, "never": str}
+_TABLES: dict[str, Mapping[str, type]] = {
+    "remedy": _REMEDY,
+    "case": _CASE,
+    "setting": _SETTING,
+    "ineffective": _INEFFECTIVE,
+    "model": _MODEL,
+    "cause": _CAUSE,
+}
 _REQUIRED = {
     "remedy": ("key", "title", "kind", "apply", "where", "expect", "torch", "verified"), "case": ("id", "remedies"),
-    "setting": ("name", "kind", "since"), "ineffective": ("names", "instead"), "model": ("name", "paths"),
+    "setting": ("name", "kind", "since"), "ineffective": ("names", "instead"), "model": ("name", "paths"), "cause": ("name", "looks"),
 }  # fmt: skip
 
 
@@ -114,14 +122,26 @@ class Model:
 
 
 @dataclass(frozen=True, slots=True)
+class Look:
+    """How a cause looks in a log, and what does not help against it."""
+
+    texts: tuple[str, ...]
+    never: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Catalog:
-    """All remedies, cases, settings and models. ineffective: names that no torch reads, with what to do instead."""
+    """All remedies, cases, settings and models, and how each cause looks.
+
+    ineffective: names that no torch reads, with what to do instead.
+    """
 
     remedies: tuple[Remedy, ...] = ()
     cases: tuple[Case, ...] = ()
     settings: Mapping[str, Setting] = field(default_factory=dict)
     ineffective: Mapping[str, str] = field(default_factory=dict)
     models: tuple[Model, ...] = ()
+    looks: Mapping[str, Look] = field(default_factory=dict)
 
     def remedy(self, key: str, kind: str, torch: VersionRange) -> Remedy | None:
         """The remedy of a key for an event kind and what is known of the torch version.
@@ -177,6 +197,7 @@ def _catalog(tables: dict[str, list[dict[str, object]]]) -> Catalog:
         {setting.name: setting for setting in settings},
         {name: str(entry["instead"]) for entry in tables["ineffective"] for name in _list(entry, "names")},
         tuple(Model(str(entry["name"]), _list(entry, "paths"), cast(str | None, entry.get("disable"))) for entry in tables["model"]),
+        {str(entry["name"]): Look(_list(entry, "looks"), cast(str | None, entry.get("never"))) for entry in tables["cause"]},
     )
 
 

@@ -3,20 +3,31 @@
 import textwrap
 from collections.abc import Iterable
 
-from recompile_watch.core.remedies import Case, Catalog, Remedy
+from recompile_watch.core.remedies import Case, Catalog, Look, Remedy
 from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.versions import ANY_VERSION
 from recompile_watch.core.wording import CAUSES, PATTERNS, cause_means
 
 WIDTH = 96
+# What stands for the words in braces where no log fills them in.
+EXAMPLES = {
+    "function": "f", "place": "model.py:105", "guard": "kv_cache._current_idx[7] == 0", "reason": "what torch names", "attribute": "self.index",
+    "tensor": "x", "mark_dynamic": "torch._dynamo.mark_dynamic(x, 0)", "mark_unbacked": "torch._dynamo.decorators.mark_unbacked(x, 0)",
+    "sources": "L['kv_cache']._current_idx[7]", "source_pattern": r"L\['kv_cache'\]\._current_idx\[.*\]", "variants": "12", "limit": "16",
+    "printed_limit": "8", "raised_limit": "64", "made_at": "at model.py:211", "break_at": "append, line 25 of cache.py",
+    "disable_line": "export TOTO_DISABLE_COMPILE=1", "setting": "TORCHDYNAMO_RECOMPILE_LIMIT",
+    "instead": "What to do instead stands beside each name.",
+}  # fmt: skip
 
 
 def explained_cause(cause: str, catalog: Catalog) -> str:
     """A class of guard failures: what it is, what it costs, what to do in each case."""
     words = CAUSES.get(cause, "torch names a guard of a class that is not known here")
-    parts = [f"{cause}: {words}", _wrapped(cause_means(cause))]
+    look = catalog.looks.get(cause, Look(()))
+    shown = "\n".join(["In the log:", *(f"  {text}" for text in look.texts)]) if look.texts else ""
+    parts = [f"{cause}: {words}", shown, _wrapped(cause_means(cause))]
     cases = [case for case in catalog.cases if cause in case.causes]
-    return _joined([*parts, *(_case(case, catalog) for case in cases)])
+    return _joined([*parts, *(_case(case, catalog) for case in cases), _wrapped(f"Does not help: {look.never}") if look.never else ""])
 
 
 def explained_kind(kind: str, rules: Ruleset, catalog: Catalog) -> str:
@@ -64,10 +75,16 @@ def _case(case: Case, catalog: Catalog) -> str:
 
 def _remedy(remedy: Remedy) -> str:
     facts = (
-        ("paste", remedy.apply), ("where", remedy.where), ("torch", remedy.torch_text), ("then", "restart the process" if remedy.restart else None),
-        ("expect", remedy.expect), ("caution", remedy.caution), ("known", remedy.verified), ("docs", remedy.docs),
+        ("paste", example(remedy.apply)), ("where", example(remedy.where)), ("torch", remedy.torch_text),
+        ("then", "restart the process" if remedy.restart else None), ("expect", example(remedy.expect)),
+        ("caution", example(remedy.caution or "")), ("known", remedy.verified), ("docs", remedy.docs),
     )  # fmt: skip
     return "\n".join([remedy.title, *(_wrapped(value, f"  {name + ':':<9}") for name, value in facts if value)])
+
+
+def example(text: str) -> str:
+    """A remedy's text with examples in place of what a log would show."""
+    return text.format_map(EXAMPLES)
 
 
 def _wrapped(text: str, head: str = "") -> str:

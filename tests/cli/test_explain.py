@@ -5,9 +5,13 @@ from __future__ import annotations
 import pytest
 
 from recompile_watch.config import load_catalog, load_rules
+from recompile_watch.core.causes import parse_reason
+from recompile_watch.core.remedies import PLACEHOLDERS
 from recompile_watch.core.wording import CAUSES
-from recompile_watch.report.explanation import explained_cause, explained_kind, explained_remedy, explained_setting
+from recompile_watch.report.explanation import EXAMPLES, explained_cause, explained_kind, explained_remedy, explained_setting
+from recompile_watch.report.guide import guide
 from tests.cli.test_commands import run
+from tests.conftest import ROOT
 
 
 def test_every_word_has_an_explanation() -> None:
@@ -18,6 +22,7 @@ def test_every_word_has_an_explanation() -> None:
     texts += [explained_remedy(remedy.key, catalog) for remedy in catalog.remedies]
     texts += [explained_setting(name, catalog) for name in (*catalog.settings, *catalog.ineffective)]
     assert all(len(text.split()) > 6 and text.endswith("\n") for text in texts)
+    assert set(EXAMPLES) == PLACEHOLDERS
 
 
 @pytest.mark.parametrize(
@@ -49,3 +54,20 @@ def test_unknown_topics(topic: str, words: str) -> None:
     """One line that says what to try."""
     done = run("explain", topic)
     assert done.returncode == 64 and words in done.stderr and done.stderr.count("\n") == 1 and "\x1b" not in done.stderr
+
+
+def test_every_cause_shows_how_it_looks() -> None:
+    """The texts in the guide are of the class that they stand for."""
+    catalog = load_catalog()
+    assert set(catalog.looks) == set(CAUSES)
+    for cause, look in catalog.looks.items():
+        for text in look.texts:
+            guard = text.partition("   [")[0]
+            if cause != "empty" and not text.startswith("___check_global_state"):
+                assert parse_reason(guard, "forward").cause == cause, guard
+
+
+def test_the_guide_is_up_to_date() -> None:
+    """docs/guide.md is what the data gives: `recompile-watch explain --guide > docs/guide.md`."""
+    assert (ROOT / "docs/guide.md").read_text() == guide(load_catalog())
+    assert run("explain", "--guide").stdout == guide(load_catalog())
