@@ -63,10 +63,14 @@ def explained_setting(name: str, catalog: Catalog) -> str:
     return _joined([*parts, f"Used by: {', '.join(dict.fromkeys(used))}" if used else ""])
 
 
-def _case(case: Case, catalog: Catalog) -> str:
+def case_words(case: Case) -> str:
+    """When a case fits: its patterns in words, else its name."""
     when = " and ".join(PATTERNS[pattern] for pattern in sorted(case.patterns))
-    about = case.id.replace("_", " ").replace(".", ", ")
-    lines = [f"What to do when {when}:" if when else f"What to do ({about}):"]
+    return f"when {when}" if when else case.id.replace("_", " ").replace(".", ", ")
+
+
+def _case(case: Case, catalog: Catalog) -> str:
+    lines = [f"What to do ({case_words(case)}):"]
     for number, key in enumerate(case.remedies, 1):
         remedy = catalog.remedy(key, next(iter(sorted(case.kinds)), ""), ANY_VERSION)
         lines.append(f"  {number}. {remedy.title if remedy else key}  [{key}]")

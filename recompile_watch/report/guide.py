@@ -2,8 +2,8 @@
 
 from recompile_watch.core.remedies import Case, Catalog
 from recompile_watch.core.versions import ANY_VERSION
-from recompile_watch.core.wording import CAUSES, PATTERNS, cause_means
-from recompile_watch.report.explanation import example
+from recompile_watch.core.wording import CAUSES, cause_means
+from recompile_watch.report.explanation import case_words, example
 
 _INTRODUCTION = """\
 # Guide
@@ -55,9 +55,7 @@ def _cause(cause: str, catalog: Catalog) -> str:
 
 
 def _case(case: Case, catalog: Catalog) -> list[str]:
-    when = " and ".join(PATTERNS[pattern] for pattern in sorted(case.patterns))
-    about = f"when {when}" if when else case.id.replace("_", " ").replace(".", ", ")
-    lines = [f"**What to do** ({about}):", ""]
+    lines = [f"**What to do** ({case_words(case)}):", ""]
     for number, key in enumerate(case.remedies, 1):
         remedy = catalog.remedy(key, next(iter(sorted(case.kinds)), ""), ANY_VERSION)
         if remedy is not None:

@@ -28,7 +28,7 @@ def test_every_word_has_an_explanation() -> None:
 @pytest.mark.parametrize(
     ("topic", "words"),
     [
-        ("kv_cache_index", "What to do when each layer has its own index:"),
+        ("kv_cache_index", "What to do (when each layer has its own index):"),
         ("recompile_limit_hit", "Rules that find it:"),
         ("mark_dynamic", "ConstraintViolationError"),
         ("TORCHDYNAMO_RECOMPILE_LIMIT", "no torch reads this"),
