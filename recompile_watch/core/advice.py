@@ -4,7 +4,7 @@ A remedy whose text needs something that the log does not show is left out: advi
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from recompile_watch.core.events import Reason
@@ -48,7 +48,8 @@ class Story:
 
     guards: the newest guard of each recompile of one process, oldest first. reason: the newest guard or message.
     limits: recompile limits that the log prints. disable: the line that runs its model in eager mode. break_at: the
-    graph break that made a frame of it. setting: the name of a setting that it is about.
+    graph break that made a frame of it. setting, instead: the name of a setting that it is about,
+    and what to do instead of setting it.
     """
 
     kind: str
@@ -63,6 +64,17 @@ class Story:
     disable: str | None = None
     break_at: str | None = None
     setting: str | None = None
+    instead: str | None = None
+
+    @property
+    def newest(self) -> str:
+        """The newest guard, else the message."""
+        return self.guards[-1].text if self.guards else self.reason
+
+    @property
+    def place(self) -> str | None:
+        """File and line."""
+        return f"{self.file}:{self.line_no}" if self.file and self.line_no is not None else self.file
 
 
 def advise(story: Story, catalog: Catalog, torch: VersionRange) -> tuple[Advice, ...]:
@@ -70,7 +82,7 @@ def advise(story: Story, catalog: Catalog, torch: VersionRange) -> tuple[Advice,
     case = next((case for case in catalog.cases if _fits(case, story)), None)
     if case is None:
         return ()
-    words = _words(story, catalog)
+    words = _Words(story)
     found = (catalog.remedy(key, story.kind, torch) for key in case.remedies)
     advice = [made for remedy in found if remedy is not None and (made := _made(remedy, words)) is not None]
     return tuple(advice[:MAX_ADVICE])
@@ -88,51 +100,48 @@ def _fits(case: Case, story: Story) -> bool:
     return case.function is None or (story.function is not None and case.function.search(story.function))
 
 
-def _made(remedy: Remedy, words: dict[str, str]) -> Advice | None:
-    """The remedy with its texts filled in; None when the log lacks something that its line to paste needs."""
+class _Words:
+    """What the placeholders stand for, as far as the log shows it; each is made when a text asks for it."""
+
+    def __init__(self, story: Story) -> None:
+        self._story = story
+        self._made: dict[str, str | None] = {}
+
+    def __getitem__(self, name: str) -> str:
+        """Raises KeyError where the log does not show it."""
+        if name not in self._made:
+            self._made[name] = MAKERS[name](self._story)
+        value = self._made[name]
+        if not value:
+            raise KeyError(name)
+        return " ".join(value.split())
+
+
+def _made(remedy: Remedy, words: _Words) -> Advice | None:
+    """The remedy with its texts filled in; None when the log lacks something that they need."""
     try:
-        apply = remedy.apply.format_map(words)
-        where = remedy.where.format_map(words)
-        expect = remedy.expect.format_map(words)
-        caution = remedy.caution.format_map(words) if remedy.caution else None
+        apply, where, expect, caution = (text and text.format_map(words) for text in (remedy.apply, remedy.where, remedy.expect, remedy.caution))
     except KeyError:
         return None
     return Advice(
-        remedy.key, remedy.title, remedy.kind, apply, where, remedy.restart, remedy.torch_text, expect, remedy.verified, caution, remedy.docs
-    )
+        remedy.key, remedy.title, remedy.kind, apply or "", where or "", remedy.restart, remedy.torch_text, expect or "", remedy.verified, caution,
+        remedy.docs,
+    )  # fmt: skip
 
 
-def _words(story: Story, catalog: Catalog) -> dict[str, str]:
-    """What the placeholders stand for, as far as the log shows it."""
+def _function(story: Story) -> str:
     resumed = RESUMED.search(story.function or "")
-    place = f"{story.file}:{story.line_no}" if story.file and story.line_no is not None else story.file
-    newest = story.guards[-1].text if story.guards else story.reason
-    sources = _sources(story)
-    raised = [limit for limit in story.limits if limit != min(story.limits)]
-    attribute = _source_text(newest)
-    variants = len({guard.text for guard in story.guards}) + 1
-    words: dict[str, str | None] = {
-        "function": resumed["name"] if resumed else story.function or "the compiled function",
-        "place": place,
-        "guard": newest or None,
-        "reason": story.reason or None,
-        "attribute": attribute and (code_name(attribute) or attribute),
-        "tensor": _tensor_name(newest),
-        "mark_dynamic": _marks(story.guards, "torch._dynamo.mark_dynamic"),
-        "mark_unbacked": _marks(story.guards, "torch._dynamo.decorators.mark_unbacked"),
-        "sources": ",".join(sources) or None,
-        "source_pattern": _source_pattern(story, sources),
-        "variants": str(variants),
-        "limit": str(max(2 * 8, 8 * -(-variants // 8))),
-        "printed_limit": str(min(story.limits)) if story.limits else None,
-        "raised_limit": str(max(raised)) if raised else None,
-        "made_at": f"at {place}" if place else "inside the compiled function",
-        "break_at": story.break_at,
-        "setting": story.setting,
-        "instead": catalog.ineffective.get(story.setting or ""),
-        "disable_line": story.disable,
-    }
-    return {name: " ".join(value.split()) for name, value in words.items() if value is not None}
+    return resumed["name"] if resumed else story.function or "the compiled function"
+
+
+def _attribute(story: Story) -> str | None:
+    source = _source_text(story.newest)
+    return source and (code_name(source) or source)
+
+
+def _variants(story: Story) -> int:
+    """How many values of the guard were seen, the newest included."""
+    return len({guard.text for guard in story.guards}) + 1
 
 
 def _sources(story: Story) -> list[str]:
@@ -212,3 +221,27 @@ def _marks(guards: Iterable[Reason], call: str) -> str | None:
         if match is not None and name is not None:
             found.append(f"{call}({name}, {match['dim']})")
     return "; ".join(dict.fromkeys(found)) or None
+
+
+# How each placeholder is made of a story; None where the log does not show it.
+MAKERS: dict[str, Callable[[Story], str | None]] = {
+    "function": _function,
+    "place": lambda story: story.place,
+    "made_at": lambda story: f"at {story.place}" if story.place else "inside the compiled function",
+    "guard": lambda story: story.newest,
+    "reason": lambda story: story.reason,
+    "attribute": _attribute,
+    "tensor": lambda story: _tensor_name(story.newest),
+    "mark_dynamic": lambda story: _marks(story.guards, "torch._dynamo.mark_dynamic"),
+    "mark_unbacked": lambda story: _marks(story.guards, "torch._dynamo.decorators.mark_unbacked"),
+    "sources": lambda story: ",".join(_sources(story)),
+    "source_pattern": lambda story: _source_pattern(story, _sources(story)),
+    "variants": lambda story: str(_variants(story)),
+    "limit": lambda story: str(max(16, 8 * -(-_variants(story) // 8))),
+    "printed_limit": lambda story: str(min(story.limits)) if story.limits else None,
+    "raised_limit": lambda story: str(max(story.limits)) if len(story.limits) > 1 else None,
+    "break_at": lambda story: story.break_at,
+    "disable_line": lambda story: story.disable,
+    "setting": lambda story: story.setting,
+    "instead": lambda story: story.instead,
+}

@@ -1,6 +1,6 @@
 """Groups become stories: what the log shows about each finding, gathered from all groups of the same function."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from recompile_watch.core.advice import Story
 from recompile_watch.core.compile_id import parse_compile_id
@@ -24,6 +24,8 @@ class Stories:
     def __init__(self, groups: Iterable[Group], catalog: Catalog, limits: frozenset[int], torch: VersionRange) -> None:
         self._catalog, self._limits, self._torch = catalog, limits, torch
         self._breaks: dict[tuple[str, str | None], str] = {}
+        self._subjects: dict[str, str] = {}
+        self._best_of: dict[tuple[str | None, str | None], dict[str, tuple[Reason, ...]]] = {}
         self._of_function: dict[tuple[str | None, str | None], list[Group]] = {}
         self._overwritten: set[str | None] = set()
         for group in groups:
@@ -42,12 +44,13 @@ class Stories:
         patterns = patterns_of(guards, function=group.key.function, worst_process=group.worst_process, phase=group.phase)
         model = self._catalog.model(model_of(first))
         resumed = RESUMED.search(group.key.function or "")
+        setting = text_or_none(first.extra.get("setting"))
         break_at = self._breaks.get((resumed["name"] if resumed else group.key.function or "", group.key.file))
         return Story(
             group.key.kind, guards[-1].cause if guards else cause_of(first), group.key.function, first.file,
             first.line_no if first.line_no is not None else group.last.line_no, guards[-1].text if guards else _message(first),
             guards, patterns | self._wider_patterns(group) | ({"broken_function"} if break_at else set()), self._limits,
-            model.disable if model else None, break_at, text_or_none(first.extra.get("setting")),
+            model.disable if model else None, break_at, setting, self._catalog.ineffective.get(setting or ""),
         )  # fmt: skip
 
     def _guards(self, group: Group) -> tuple[Reason, ...]:
@@ -55,12 +58,28 @@ class Stories:
         newest = (group.guards or list(group.widest[:1]))[-1:]
         if not newest:
             return ()
-        subject = normalised(newest[0].text)
-        lists = [list(group.guards)]
-        for one in self._of_function.get((group.key.function, group.key.file), []):
-            lists += [one.guards, sorted(one.widest, key=_entry)]
-        alike = [[guard for guard in guards if normalised(guard.text) == subject] for guards in lists]
-        return tuple(max(alike, key=lambda guards: len({guard.text for guard in guards})))
+        return self._best((group.key.function, group.key.file)).get(self._subject(newest[0]), ())
+
+    def _best(self, place: tuple[str | None, str | None]) -> dict[str, tuple[Reason, ...]]:
+        """For each kind of guard of one function the group's list that shows most of them, oldest first."""
+        best = self._best_of.get(place)
+        if best is None:
+            best = self._best_of[place] = {}
+            for guards in (guards for one in self._of_function.get(place, []) for guards in (one.guards, sorted(one.widest, key=_entry))):
+                alike: dict[str, list[Reason]] = {}
+                for guard in guards:
+                    alike.setdefault(self._subject(guard), []).append(guard)
+                for subject, found in alike.items():
+                    if _distinct(found) > _distinct(best.get(subject, ())):
+                        best[subject] = tuple(found)
+        return best
+
+    def _subject(self, guard: Reason) -> str:
+        """The guard without what differs between runs, remembered: a storm shows the same few thousand again and again."""
+        subject = self._subjects.get(guard.text)
+        if subject is None:
+            subject = self._subjects[guard.text] = normalised(guard.text)
+        return subject
 
     def _wider_patterns(self, group: Group) -> set[str]:
         """The patterns that only other groups show."""
@@ -71,6 +90,10 @@ class Stories:
         if group.key.kind == "forecast_failure" and (self._overwritten & {model_of(group.first), None}):
             found.add("cascade")
         return found
+
+
+def _distinct(guards: Sequence[Reason]) -> int:
+    return len({guard.text for guard in guards})
 
 
 def _entry(reason: Reason) -> int:

@@ -9,13 +9,13 @@ import pytest
 
 from recompile_watch.config import load_catalog
 from recompile_watch.core import wording
-from recompile_watch.core.advice import Advice, Story, advise, code_name, rooted
+from recompile_watch.core.advice import MAKERS, Advice, Story, advise, code_name, rooted
 from recompile_watch.core.analysis import Analysis, Facts, SourceFacts
 from recompile_watch.core.causes import parse_reason
 from recompile_watch.core.errors import RuleError
 from recompile_watch.core.findings import Finding
 from recompile_watch.core.patterns import patterns_of
-from recompile_watch.core.remedies import PATTERNS, parse_catalog
+from recompile_watch.core.remedies import PATTERNS, PLACEHOLDERS, parse_catalog
 from recompile_watch.core.versions import ANY_VERSION, VersionRange, exactly
 from recompile_watch.core.wording import CAUSES
 from tests.conftest import ROOT, engine_events, rules
@@ -237,3 +237,8 @@ def test_every_remedy_is_in_the_documentation() -> None:
 def test_every_pattern_has_words() -> None:
     """What the catalog may name, a person can read."""
     assert set(wording.PATTERNS) == PATTERNS
+
+
+def test_every_placeholder_is_made() -> None:
+    """What a remedy may name, the log can fill in."""
+    assert set(MAKERS) == PLACEHOLDERS
