@@ -184,10 +184,11 @@ class BulkReader:
         """Appends the metric lines of one rule; the places of its literal that stand in no such line."""
         starts, lines = _lines_at(region, places)
         groups = len(by.names) + 1
-        parts = by.pattern.split(b"".join(lines))
+        text = b"".join(lines)
+        parts = by.pattern.split(text)
         headers = parts[0:-1:groups]
         strange = {header for header in set(headers) if self._form(header) is None}
-        if strange or len(headers) != len(places) or len(set(starts)) != len(places):
+        if strange or len(headers) != len(places) or len(set(starts)) != len(places) or not text.isascii():
             return self._take_some_rows(Rows(by, region, offset, (offset, line), [], [], [[] for _ in by.names]), places, starts, lines, found)
         found.append(
             Rows(by, region, offset, (offset, line), [start + offset for start in starts], headers, [parts[i::groups] for i in range(1, groups)])
@@ -200,7 +201,7 @@ class BulkReader:
         for place, start, text in zip(places, starts, lines, strict=True):
             match = rows.by.pattern.search(text)
             is_second = bool(rows.offsets) and rows.offsets[-1] == start + rows.base
-            if match is None or is_second or self._form(text[: match.start()]) is None:
+            if match is None or is_second or not text.isascii() or self._form(text[: match.start()]) is None:
                 left.append(place)
                 continue
             rows.offsets.append(start + rows.base)
@@ -239,7 +240,7 @@ class BulkReader:
         head = header[0] if header is not None else _header_before(region, start) if by.rule.after_blank else b""
         stamp = self.stamp(head)
         title = by.pattern.match(texts[0], at)
-        if title is None or stamp is None or _ODD_TITLE.search(texts[0], at):
+        if title is None or stamp is None or not texts[0].isascii() or _ODD_TITLE.search(texts[0], at):
             return None
         texts[0] = texts[0][at:]
         types = by.rule.types

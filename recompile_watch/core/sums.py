@@ -66,12 +66,13 @@ def added_up(seen: list[Sighting | TableRows], rows: list[Rows], tables: list[Ta
     """Everything in the order of the log; the rows added up between the events that must see them in order."""
     if reader is None:
         return [*seen]
-    found: list[Seen] = [item for item in seen if isinstance(item, Sighting)]
-    marks = [(item.event.offset, item.event.line) for item in found if isinstance(item, Sighting) and item.event.kind in MARK_KINDS]
+    found: list[Seen] = []
     all_tables = [*(item for item in seen if isinstance(item, TableRows)), *tables]
-    found += [table for table in all_tables if table.kind not in _LATEST]
-    for kind in _LATEST:
+    for kind in _LATEST:  # in front of what else stands in the same line
         found += _latest([table for table in all_tables if table.kind == kind])
+    marks = [(item.event.offset, item.event.line) for item in seen if isinstance(item, Sighting) and item.event.kind in MARK_KINDS]
+    found += [item for item in seen if not isinstance(item, TableRows)]
+    found += [table for table in all_tables if table.kind not in _LATEST]
     for stretch in _stretches(rows, marks):
         found.append(_sum(stretch, reader))
     return sorted(found, key=offset_of) if rows or all_tables else found

@@ -47,6 +47,9 @@ ROWS = [
     "Kronos forecast failed for BTCUSD Close: ",
     "Populating synthetic bid/ask (0 spread) for BTCUSD (ADD_LATEST=False)",
     "the operator wrote: Latest BTCUSD bid: 1.0, ask: 2.0 (attempt 1)",
+    "Toto GPU usage symbol=\udcd1 num_samples=3072 samples_per_batch=384 peak=9999.8 MB delta=416.1 MB (count=%d)",
+    "2025-10-30 09:08:58 UTC | 0EDT |  NZDT | y:l:8 INFO |ETHUSD analysis strategy=d side=buy returns: avg=0.5 simple=0.7",
+    "ETHUSD analysis strategy=a side=buy returns: avg=0.9\r2025-10-30 09:59:59 UTC | Skipping R - no actionable strategy",
     "",
 ]
 BARE = [
@@ -82,7 +85,7 @@ def random_log(seed: int) -> bytes:
             lines.append(chance.choice(BARE))
         else:
             lines += table(chance, header)
-    return "\n".join(lines).encode() + (b"\n" if chance.random() < 0.9 else b"")
+    return "\n".join(lines).encode("utf-8", "surrogateescape") + (b"\n" if chance.random() < 0.9 else b"")
 
 
 def table(chance: random.Random, header: str) -> list[str]:

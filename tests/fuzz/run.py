@@ -102,7 +102,8 @@ def report(outcome: Outcome, seconds: float, seed: int) -> str:
     failures = "".join(f"| {law} | {count} |\n" for law, count in sorted(outcome.failures.items())) or "| none | 0 |\n"
     return (
         "# Fuzzing\n\nReal logs, mutated (bytes flipped, stretches lost, repeated and mixed, lines shuffled, carriers wrapped around them).\n"
-        "Each must be read without an exception, print valid JSON, and give the same events in any blocks and without the literal matcher.\n\n"
+        "Each must be read without an exception, print valid JSON, and give the same events in any blocks and without the literal matcher,\n"
+        "and the same report when metric lines and tables are read in bulk.\n\n"
         f"Last run: `python -m tests.fuzz.run --seconds {seconds:g} --seed {seed}`: {outcome.inputs} inputs, "
         f"{outcome.read_bytes / 1e6:.0f} MB, slowest input {outcome.slowest_s:.2f} s (read three times).\n\n"
         f"| broken law | inputs |\n|---|---|\n{failures}"
