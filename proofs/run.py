@@ -84,12 +84,12 @@ PROOFS = (
     Proof("capture_dynamic_output_shape_ops", "nonzero", "graph_break"),
     Proof("branch_as_tensor", "branch", "graph_break"),
     Proof("remove_graph_break", "explicit_break", "graph_break", is_quick=True),
-    Proof("disable_compile_process", "switched_off", "size_mismatch", is_advised=False),
+    Proof("disable_compile_process", "size_from_outside", "size_mismatch", is_advised=False),
 )
 # What the advice on the first log cannot say, because its finding is another one.
 ENVIRONMENT = {
     ("unbacked_sources_env", "size_from_outside"): {"TORCH_COMPILE_UNBACKED_SOURCES": "L['x']"},
-    ("disable_compile_process", "switched_off"): {"TORCH_COMPILE_DISABLE": "1"},
+    ("disable_compile_process", "size_from_outside"): {"TORCH_COMPILE_DISABLE": "1"},
 }
 
 

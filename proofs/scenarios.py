@@ -29,13 +29,18 @@ def double(x):
     return x * 2 + 1
 
 
+def over(sizes, run):
+    """The doubled tensors of some sizes, compiled and not."""
+    for size in sizes:
+        x = torch.arange(float(size))
+        yield run(x), double(x)
+
+
 @scenario
 def size_fixed(after):
     """dynamic=False forbids what torch does by itself."""
     run = compiled(double) if after else compiled(double, dynamic=False)
-    for size in SIZES:
-        x = torch.arange(float(size))
-        yield run(x), double(x)
+    yield from over(SIZES, run)
 
 
 @scenario
@@ -52,9 +57,7 @@ def size_marked(after):
 def size_from_outside(after):
     """The same program before and after: only the environment differs."""
     run = compiled(double, dynamic=False)
-    for size in SIZES:
-        x = torch.arange(float(size))
-        yield run(x), double(x)
+    yield from over(SIZES, run)
 
 
 @scenario
@@ -70,9 +73,7 @@ def size_in_buckets(after):
 def size_first_step(after):
     """Default settings: one recompile, then quiet."""
     run = compiled(double)
-    for size in SIZES[:1] if after else SIZES:
-        x = torch.arange(float(size))
-        yield run(x), double(x)
+    yield from over(SIZES[:1] if after else SIZES, run)
 
 
 @scenario
@@ -555,14 +556,6 @@ def explicit_break(after):
     run = compiled(broken)
     x = torch.ones(4)
     yield run(x), (x + 1) * 2
-
-
-@scenario
-def switched_off(after):
-    run = compiled(double, dynamic=False)
-    for size in SIZES:
-        x = torch.arange(float(size))
-        yield run(x), double(x)
 
 
 def main():

@@ -27,12 +27,14 @@ def read_rules(places: Sequence[Path]) -> list[list[Rule]]:
     mistakes: list[str] = []
     for place in places:
         for file in _rule_files(place, mistakes):
-            text = _text(file, mistakes)
-            if text is not None:
-                rules, wrong = parse_rules(text, str(file))
-                groups.append(rules)
-                mistakes += [str(error) for error in wrong]
-                mistakes += _twice(rules, str(file))
+            try:
+                rules, wrong = parse_rules(_rule_text(file), str(file))
+            except ConfigError as error:
+                mistakes.append(str(error))
+                continue
+            groups.append(rules)
+            mistakes += [str(error) for error in wrong]
+            mistakes += _twice(rules, str(file))
     if mistakes:
         raise RuleError("\n".join(mistakes))
     return groups
@@ -42,22 +44,12 @@ def load_catalog() -> Catalog:
     """The remedies, cases, settings and models that ship with the rules. Raises RuleError with all mistakes."""
     folder = shipped_rules()
     files = [file for name in CATALOG_FOLDERS for file in sorted((folder / name).glob(f"*{_ENDING}"))]
-    return parse_catalog((f"{file.parent.name}/{file.name}", file.read_text("utf-8")) for file in files)
+    return parse_catalog((f"{file.parent.name}/{file.name}", _rule_text(file)) for file in files)
 
 
 def read_text_file(path: str, option: str) -> str:
     """A file that an option names. Raises ConfigError when it cannot be read."""
-    try:
-        with Path(path).open("rb") as stream:
-            data = stream.read(_MAX_TEXT_BYTES + 1)
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read ({error.strerror}); {option} takes a file") from None
-    if len(data) > _MAX_TEXT_BYTES:
-        raise ConfigError(f"{path}: larger than {_MAX_TEXT_BYTES >> 20} MiB; {option} takes a file written by this program or by hand")
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: not UTF-8 (byte {error.start})") from None
+    return _text(Path(path), _MAX_TEXT_BYTES, f"; {option} takes a file", f"; {option} takes a file written by this program or by hand", "")
 
 
 def shipped_rules() -> Path:
@@ -88,21 +80,23 @@ def _rule_files(place: Path, mistakes: list[str]) -> list[Path]:
     return list(files)
 
 
-def _text(file: Path, mistakes: list[str]) -> str | None:
+def _text(file: Path, limit_bytes: int, if_unread: str, if_large: str, if_foreign: str) -> str:
+    """The text of a file, with what to say behind each mistake. Raises ConfigError."""
     try:
         with file.open("rb") as stream:
-            data = stream.read(_MAX_RULE_FILE_BYTES + 1)
+            data = stream.read(limit_bytes + 1)
     except OSError as error:
-        mistakes.append(f"{file}: cannot be read ({error.strerror})")
-        return None
-    if len(data) > _MAX_RULE_FILE_BYTES:
-        mistakes.append(f"{file}: larger than {_MAX_RULE_FILE_BYTES >> 20} MiB; a rule file is a page of text")
-        return None
+        raise ConfigError(f"{file}: cannot be read ({error.strerror}){if_unread}") from None
+    if len(data) > limit_bytes:
+        raise ConfigError(f"{file}: larger than {limit_bytes >> 20} MiB{if_large}")
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        mistakes.append(f"{file}: not UTF-8 (byte {error.start}); save it as UTF-8")
-        return None
+        raise ConfigError(f"{file}: not UTF-8 (byte {error.start}){if_foreign}") from None
+
+
+def _rule_text(file: Path) -> str:
+    return _text(file, _MAX_RULE_FILE_BYTES, "", "; a rule file is a page of text", "; save it as UTF-8")
 
 
 def _twice(rules: list[Rule], file: str) -> list[str]:

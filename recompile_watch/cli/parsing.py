@@ -35,7 +35,7 @@ class Parser(argparse.ArgumentParser):
             option = unknown[0].partition("=")[0]
             options = [name for action in self._actions for name in action.option_strings if name.startswith("--")]
             what = f"unknown option {option}" if option.startswith("-") else f"unexpected argument {option}"
-            close = _nearest(option, options, 0.6)
+            close = close_matches(option, options, 0.6)
             raise UsageError(f"{what}; did you mean {close[0]}?" if close else f"{what}; {self.help_hint()}")
         return namespace
 
@@ -57,11 +57,12 @@ def nearest(given: str, known: Sequence[str]) -> str:
 
 
 def _hint(given: str, known: Sequence[str]) -> str:
-    close = _nearest(given, known, 0.5)
+    close = close_matches(given, known, 0.5)
     return f"did you mean '{close[0]}'?" if close else f"choose one of {', '.join(known)}"
 
 
-def _nearest(given: str, known: Sequence[str], likeness: float) -> list[str]:
+def close_matches(given: str, known: Sequence[str], likeness: float) -> list[str]:
+    """The known word most like the given one, if any is."""
     import difflib  # only for a mistake
 
     return difflib.get_close_matches(given, known, 1, likeness)

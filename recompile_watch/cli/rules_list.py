@@ -5,7 +5,7 @@ from pathlib import Path
 
 from recompile_watch.cli import exit_status
 from recompile_watch.cli.output import write_result
-from recompile_watch.cli.parsing import nearest
+from recompile_watch.cli.parsing import close_matches, nearest
 from recompile_watch.config import load_rules
 from recompile_watch.core.errors import UsageError
 from recompile_watch.core.rules import Rule
@@ -40,15 +40,10 @@ def _named(rules: tuple[Rule, ...], rule_id: str) -> Rule:
     for rule in rules:
         if rule.id == rule_id:
             return rule
-    part = [rule.id for rule in rules if rule_id in rule.id]
-    hint = f"did you mean {', '.join(part[:5])}?" if part else nearest(rule_id, [rule.id for rule in rules]) if _is_near(rules, rule_id) else ""
+    ids = [rule.id for rule in rules]
+    part = [name for name in ids if rule_id in name]
+    hint = f"did you mean {', '.join(part[:5])}?" if part else nearest(rule_id, ids) if close_matches(rule_id, ids, 0.5) else ""
     raise UsageError(f"no rule '{rule_id}'; {hint or 'recompile-watch rules list shows all of them'}")
-
-
-def _is_near(rules: tuple[Rule, ...], rule_id: str) -> bool:
-    import difflib
-
-    return bool(difflib.get_close_matches(rule_id, [rule.id for rule in rules], 1, 0.5))
 
 
 def _shown(rule: Rule) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from recompile_watch.core.events import Reason
 from recompile_watch.core.patterns import RESUMED, varying_integer
 from recompile_watch.core.remedies import Case, Catalog, Remedy
+from recompile_watch.core.rules import Pattern
 from recompile_watch.core.versions import VersionRange
 
 MAX_ADVICE = 5
@@ -95,9 +96,13 @@ def _fits(case: Case, story: Story) -> bool:
         return False
     if not case.patterns <= story.patterns or case.without & story.patterns:
         return False
-    if case.reason is not None and not case.reason.search(story.reason):
+    if case.reason is not None and not _holds(case.reason, story.reason):
         return False
-    return case.function is None or (story.function is not None and case.function.search(story.function))
+    return case.function is None or (story.function is not None and _holds(case.function, story.function))
+
+
+def _holds(pattern: Pattern, text: str) -> bool:
+    return pattern.search(text.encode("utf-8", "replace")) is not None
 
 
 class _Words:

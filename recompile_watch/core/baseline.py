@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from recompile_watch.core.errors import ConfigError
 from recompile_watch.core.findings import Finding, Headroom
 from recompile_watch.core.rules import SEVERITIES
+from recompile_watch.core.sightings import text_or_none
 
 SCHEMA = "recompile-watch/analysis/"
 NOISE_SHARE = 0.2  # a log is never as long as the one before it: counts that differ by less are the same
@@ -81,9 +82,6 @@ def _before(entry: Mapping[str, object]) -> Before:
     severity, count = entry.get("severity"), entry.get("count")
     return Before(
         str(entry.get("id") or ""), str(entry.get("kind") or ""), severity if severity in SEVERITIES else "info", str(entry.get("title") or ""),
-        _text(entry.get("function")), _text(entry.get("file")), count if isinstance(count, int) else 0, entries if isinstance(entries, int) else 0,
+        text_or_none(entry.get("function")), text_or_none(entry.get("file")),
+        count if isinstance(count, int) else 0, entries if isinstance(entries, int) else 0,
     )  # fmt: skip
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None

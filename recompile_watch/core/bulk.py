@@ -18,7 +18,7 @@ from recompile_watch.core.prefixes import are_plain
 from recompile_watch.core.records import BEFORE_BYTES, MAX_RECORD_BYTES
 from recompile_watch.core.rules import Rule, Ruleset
 from recompile_watch.core.scan import Matcher
-from recompile_watch.core.sightings import TableRows, decode, typed
+from recompile_watch.core.sightings import TableRows, typed_fields
 from recompile_watch.core.tables import TABLES, table_of
 
 # The columns that a report wants of a metric line, by event; a line of any other event is no metric line.
@@ -148,9 +148,9 @@ class BulkReader:
         rows: list[Rows] = []
         titles: dict[int, tuple[int, int, TablePattern]] = {}
         left: list[int] = []
-        for number, places in apart.items():
-            if number in self._bulk.rows and places:
-                left += self._take_rows(self._bulk.rows[number], region, places, offset, line, rows)
+        for number, row in self._bulk.rows.items():
+            if apart[number]:
+                left += self._take_rows(Rows(row, region, offset, (offset, line), [], [], [[] for _ in row.names]), apart[number], rows)
         for number, by in self._bulk.tables.items():
             for place in apart[number]:
                 start = region.rfind(b"\n", 0, place) + 1
@@ -180,19 +180,18 @@ class BulkReader:
             self._shapes[shape] = _form_of(header)
         return self._shapes[shape]
 
-    def _take_rows(self, by: RowPattern, region: bytes, places: list[int], offset: int, line: int, found: list[Rows]) -> list[int]:
-        """Appends the metric lines of one rule; the places of its literal that stand in no such line."""
-        starts, lines = _lines_at(region, places)
-        groups = len(by.names) + 1
+    def _take_rows(self, none: Rows, places: list[int], found: list[Rows]) -> list[int]:
+        """Appends the metric lines of one rule, filled into ``none``; the places of its literal that stand in no such line."""
+        starts, lines = _lines_at(none.region, places)
+        groups = len(none.by.names) + 1
         text = b"".join(lines)
-        parts = by.pattern.split(text)
+        parts = none.by.pattern.split(text)
         headers = parts[0:-1:groups]
         strange = {header for header in set(headers) if self._form(header) is None}
         if strange or len(headers) != len(places) or len(set(starts)) != len(places) or not text.isascii():
-            return self._take_some_rows(Rows(by, region, offset, (offset, line), [], [], [[] for _ in by.names]), places, starts, lines, found)
-        found.append(
-            Rows(by, region, offset, (offset, line), [start + offset for start in starts], headers, [parts[i::groups] for i in range(1, groups)])
-        )
+            return self._take_some_rows(none, places, starts, lines, found)
+        columns = [parts[i::groups] for i in range(1, groups)]
+        found.append(none._replace(offsets=[start + none.base for start in starts], headers=headers, columns=columns))
         return []
 
     def _take_some_rows(self, rows: Rows, places: list[int], starts: list[int], lines: list[bytes], found: list[Rows]) -> list[int]:
@@ -243,8 +242,7 @@ class BulkReader:
         if title is None or stamp is None or not texts[0].isascii() or _ODD_TITLE.search(texts[0], at):
             return None
         texts[0] = texts[0][at:]
-        types = by.rule.types
-        fields = {name: None if value is None else typed(decode(value), types.get(name, "str")) for name, value in title.groupdict().items()}
+        fields = typed_fields(by.rule, title.groupdict())
         return table_of(by.rule, self.source, stamp, texts, fields, range(line, line + len(texts)), (start + offset, stop + offset))
 
 

@@ -12,6 +12,7 @@ from typing import cast
 import re2
 
 from recompile_watch.core.errors import RuleError
+from recompile_watch.core.rules import Pattern, compile_pattern
 from recompile_watch.core.versions import Version, VersionRange, version_of, version_range
 
 # What a remedy's texts may be built from; core/evidence.py fills them in from the log.
@@ -86,19 +87,8 @@ class Case:
     causes: frozenset[str] = frozenset()
     patterns: frozenset[str] = frozenset()
     without: frozenset[str] = frozenset()
-    reason: "Searcher | None" = None
-    function: "Searcher | None" = None
-
-
-class Searcher:
-    """An RE2 pattern over text."""
-
-    def __init__(self, pattern: str) -> None:
-        self._found = re2.compile(pattern)
-
-    def search(self, text: str) -> bool:
-        """True when the pattern is found."""
-        return self._found.search(text) is not None
+    reason: Pattern | None = None
+    function: Pattern | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +203,7 @@ def _remedy(entry: dict[str, object]) -> Remedy:
 
 def _case(entry: dict[str, object]) -> Case:
     kinds, causes, patterns, without = (frozenset(_list(entry, name)) for name in ("kinds", "causes", "patterns", "without"))
-    reason, function = (Searcher(str(entry[name])) if name in entry else None for name in ("reason", "function"))
+    reason, function = (compile_pattern(str(entry[name])) if name in entry else None for name in ("reason", "function"))
     return Case(str(entry["id"]), _list(entry, "remedies"), kinds, causes, patterns, without, reason, function)
 
 
@@ -266,10 +256,8 @@ def _remedy_mistakes(entry: dict[str, str]) -> list[str]:
 
 
 def _is_pattern(pattern: str) -> bool:
-    options = re2.Options()
-    options.log_errors = False
     try:
-        re2.compile(pattern, options)
+        compile_pattern(pattern)
     except re2.error:
         return False
     return True

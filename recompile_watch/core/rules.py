@@ -211,7 +211,7 @@ def _pattern_mistakes(entry: dict[str, object]) -> list[str]:
     for key in ("pattern", "ends", "orphan", "continues", "finds"):
         for pattern in _texts(entry.get(key, [])):
             try:
-                _compile(pattern)
+                compile_pattern(pattern)
             except re2.error as error:
                 reason = error.args[0] if error.args else "not valid"
                 found.append(f"key '{key}': RE2 cannot use {pattern!r}: {reason.decode() if isinstance(reason, bytes) else reason}")
@@ -244,11 +244,11 @@ def _rule(entry: dict[str, object], source: str) -> Rule:
     return Rule(
         id=text["id"], event=text["event"], title=text["title"], severity=text["severity"], why=text["why"],
         literals=tuple(literal.encode() for literal in _texts(entry["literal"])),
-        pattern=_compile(text["pattern"]), source=source, anywhere=bool(entry.get("anywhere", False)),
+        pattern=compile_pattern(text["pattern"]), source=source, anywhere=bool(entry.get("anywhere", False)),
         continues=_alternatives(_texts(entry.get("continues", []))),
-        ends=_compile(text["ends"]) if "ends" in text else None,
-        orphan=_compile(text["orphan"]) if "orphan" in text else None,
-        finds=tuple(_compile(pattern) for pattern in _texts(entry.get("finds", []))),
+        ends=compile_pattern(text["ends"]) if "ends" in text else None,
+        orphan=compile_pattern(text["orphan"]) if "orphan" in text else None,
+        finds=tuple(compile_pattern(pattern) for pattern in _texts(entry.get("finds", []))),
         types=types, values=values, needs=tuple(_texts(entry.get("needs", []))), reader=text.get("reader"),
         inside=bool(entry.get("inside", False)), fallback=bool(entry.get("fallback", False)), bulk=bool(entry.get("bulk", False)),
         indented=bool(entry.get("indented", False)),
@@ -264,8 +264,9 @@ def _texts(value: object) -> list[str]:
 
 
 def _alternatives(patterns: list[str]) -> Pattern | None:
-    return _compile("|".join(f"(?:{pattern})" for pattern in patterns)) if patterns else None
+    return compile_pattern("|".join(f"(?:{pattern})" for pattern in patterns)) if patterns else None
 
 
-def _compile(pattern: str) -> Pattern:
+def compile_pattern(pattern: str) -> Pattern:
+    """The pattern over bytes. Raises re2.error."""
     return cast(Pattern, re2.compile(pattern.encode(), _OPTIONS))

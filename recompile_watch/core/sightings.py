@@ -81,7 +81,6 @@ def extra_fields(rule: Rule, fields: Mapping[str, object]) -> Fields:
 def captured_fields(record: Record) -> Fields:
     """What the rule's patterns found in the record, typed."""
     rule = record.rule
-    fields: Fields = {}
     groups = captures(record.match) if record.match is not None else {}
     if rule.finds:
         message = record.message()
@@ -89,9 +88,13 @@ def captured_fields(record: Record) -> Fields:
             match = pattern.search(message)
             if match is not None:
                 groups.update((name, value) for name, value in captures(match).items() if value is not None)
-    for name, value in groups.items():
-        fields[name] = None if value is None else typed(decode(value), "int" if name == "line_no" else rule.types.get(name, "str"))
-    return fields
+    return typed_fields(rule, groups)
+
+
+def typed_fields(rule: Rule, groups: Mapping[str, bytes | None]) -> Fields:
+    """What a rule's pattern captured, each as the type that the rule gives it."""
+    types = {**rule.types, "line_no": "int"}
+    return {name: None if value is None else typed(decode(value), types.get(name, "str")) for name, value in groups.items()}
 
 
 def typed(text: str, kind: str) -> object:
@@ -109,6 +112,12 @@ def typed(text: str, kind: str) -> object:
     except ValueError:
         return None
     return text
+
+
+def number(text: str) -> float | None:
+    """A text as a finite number; None when it is none."""
+    value = typed(text, "float")
+    return value if isinstance(value, float) else None
 
 
 def decode(text: bytes) -> str:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from recompile_watch.core.bulk import BulkReader, Rows
 from recompile_watch.core.prefix_grammar import Stamp
-from recompile_watch.core.sightings import Sighting, TableRows, decode, typed
+from recompile_watch.core.sightings import Sighting, TableRows, decode, number, typed
 
 MARK_KINDS = frozenset({"model_load", "compile_mode", "gpu_memory"})  # lines of one sum lie between two events of these
 
@@ -186,8 +186,7 @@ def _values(cells: Sequence[bytes | None]) -> dict[bytes | None, float | None]:
 
 
 def _number(cell: bytes | None) -> float | None:
-    value = None if cell is None else typed(decode(cell), "float")
-    return value if isinstance(value, float) else None
+    return None if cell is None else number(decode(cell))
 
 
 def _texts(counts: Mapping[bytes | None, int]) -> dict[str | None, int]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from recompile_watch.core.prefix_grammar import Stamp
 from recompile_watch.core.rules import Rule
-from recompile_watch.core.sightings import Fields, TableRows, decode, extra_fields, typed
+from recompile_watch.core.sightings import Fields, TableRows, decode, extra_fields, number
 
 _TABLE_FIELDS = {
     "Return": "return", "Sharpe": "sharpe", "FinalDay": "final_day", "AnnualRet": "annual_return", "ForecastRet": "forecast_return",
@@ -88,7 +88,7 @@ def _strategy_lines(texts: list[bytes]) -> Cells:
             name = decode(line["name"])
             strategy = "Buy & Hold" if name == "Buy and Hold" else name.removesuffix(" Buy and Hold")
             values = found.setdefault(strategy, (index, [strategy, None, None, None]))[1]
-            values[_LINE_FIELDS[line["what"]]] = _number(decode(line["value"]))
+            values[_LINE_FIELDS[line["what"]]] = number(decode(line["value"]))
     return Cells(("strategy", "return", "sharpe", "final_day"), [(index, tuple(values)) for index, values in found.values()])
 
 
@@ -114,13 +114,8 @@ def _numbers(cells: list[str]) -> list[float | None]:
     try:
         values = [None if cell == "-" else float(cell) for cell in cells]
     except ValueError:
-        return [_number(cell) for cell in cells]
-    return [_number(cell) for cell in cells] if inf in values or -inf in values else values
-
-
-def _number(cell: str) -> float | None:
-    value = typed(cell, "float")
-    return value if isinstance(value, float) else None
+        return [number(cell) for cell in cells]
+    return [number(cell) for cell in cells] if inf in values or -inf in values else values
 
 
 TABLES: dict[str, Callable[[list[bytes]], Cells]] = {

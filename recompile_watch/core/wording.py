@@ -9,10 +9,10 @@ from collections.abc import Callable
 
 from recompile_watch.core.events import Event
 from recompile_watch.core.groups import Group
+from recompile_watch.core.patterns import RESUMED
 
 _MODELS = ("toto", "kronos", "chronos2", "chronos")
 _SUFFIX = 90
-_RESUMED = re.compile(r"(?:torch_dynamo_resume_in|__resume_at)_(.+?)_at_(\d+)$")
 
 CAUSES = {
     "size_mismatch": "a tensor's size changed",
@@ -166,7 +166,7 @@ def _after_limit(group: Group, version: tuple[int, int] | None) -> str:
 
 def shown_function(name: str) -> str:
     """``append (resumed at line 25)`` for the function that Dynamo makes of the code behind a graph break."""
-    return _RESUMED.sub(r"\1 (resumed at line \2)", name)
+    return RESUMED.sub(r"\1 (resumed at line \2)", name)
 
 
 def _name(group: Group) -> str:

@@ -69,12 +69,15 @@ def case_words(case: Case) -> str:
     return f"when {when}" if when else case.id.replace("_", " ").replace(".", ", ")
 
 
+def case_remedies(case: Case, catalog: Catalog) -> list[Remedy]:
+    """The remedies of a case in order, each in the form for its kind of event."""
+    kind = min(case.kinds, default="")
+    return [remedy for key in case.remedies if (remedy := catalog.remedy(key, kind, ANY_VERSION)) is not None]
+
+
 def _case(case: Case, catalog: Catalog) -> str:
-    lines = [f"What to do ({case_words(case)}):"]
-    for number, key in enumerate(case.remedies, 1):
-        remedy = catalog.remedy(key, next(iter(sorted(case.kinds)), ""), ANY_VERSION)
-        lines.append(f"  {number}. {remedy.title if remedy else key}  [{key}]")
-    return "\n".join(lines)
+    remedies = [f"  {number}. {remedy.title}  [{remedy.key}]" for number, remedy in enumerate(case_remedies(case, catalog), 1)]
+    return "\n".join([f"What to do ({case_words(case)}):", *remedies])
 
 
 def _remedy(remedy: Remedy) -> str:

@@ -1,9 +1,8 @@
 """The guide as Markdown, made of the same data as the advice: causes, remedies, settings by version, and how to see and stop recompiles."""
 
 from recompile_watch.core.remedies import Case, Catalog
-from recompile_watch.core.versions import ANY_VERSION
 from recompile_watch.core.wording import CAUSES, cause_means
-from recompile_watch.report.explanation import case_words, example
+from recompile_watch.report.explanation import case_remedies, case_words, example
 
 _INTRODUCTION = """\
 # Guide
@@ -56,11 +55,9 @@ def _cause(cause: str, catalog: Catalog) -> str:
 
 def _case(case: Case, catalog: Catalog) -> list[str]:
     lines = [f"**What to do** ({case_words(case)}):", ""]
-    for number, key in enumerate(case.remedies, 1):
-        remedy = catalog.remedy(key, next(iter(sorted(case.kinds)), ""), ANY_VERSION)
-        if remedy is not None:
-            since = f", torch {remedy.torch_text}" if remedy.torch_text != ">=2.1" else ""
-            lines.append(f"{number}. {remedy.title} (`{key}`{since}): ``{example(remedy.apply)}``")
+    for number, remedy in enumerate(case_remedies(case, catalog), 1):
+        since = f", torch {remedy.torch_text}" if remedy.torch_text != ">=2.1" else ""
+        lines.append(f"{number}. {remedy.title} (`{remedy.key}`{since}): ``{example(remedy.apply)}``")
     return lines
 
 
