@@ -242,3 +242,9 @@ def test_every_pattern_has_words() -> None:
 def test_every_placeholder_is_made() -> None:
     """What a remedy may name, the log can fill in."""
     assert set(MAKERS) == PLACEHOLDERS
+
+
+def test_a_lone_surrogate_breaks_no_search() -> None:
+    """A JSON log can hold one, in a guard as anywhere; the patterns of the cases still look at the text around it."""
+    found = advise(Story("recompile", "object_identity", "\ud800f", "/m.py", 1, "mask\ud800 is None", (), frozenset()), CATALOG, ANY_VERSION)
+    assert [one.remedy for one in found] == ["stable_arg_structure", "warmup"]
