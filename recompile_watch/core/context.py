@@ -5,12 +5,12 @@ the latency that the bot prints nowhere, and the compile mode that shows only in
 """
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from recompile_watch.core.compile_id import without_attempt
-from recompile_watch.core.events import EXTRA_FIELDS, Event
+from recompile_watch.core.events import EXTRA_FIELDS, Event, event_from_json, event_to_json
 from recompile_watch.core.prefix_grammar import Stamp
 from recompile_watch.core.sightings import TableRows
 from recompile_watch.core.sums import Seen, Sums, offset_of
@@ -54,6 +54,41 @@ class Context:
         self._last_limit_error: _Held | None = None
         self._loading: dict[str, Event] = {}
         self._counts: dict[tuple[object, ...], _Window] = {}
+
+    def state(self) -> dict[str, object]:
+        """Everything that later lines depend on, as JSON values, for ``resume``. Sums and tables cannot be part of it."""
+        held = [item for item in self._queue if isinstance(item, _Held)]
+        twin = self._last_limit_error
+        return {
+            "times": self._times.state(),
+            "held": [[event_to_json(item.event), item.rule, item.waits, item.drop] for item in held],
+            "limit_error": next((index for index, item in enumerate(held) if item is twin), None),
+            "loading": {model: event_to_json(event) for model, event in self._loading.items()},
+            "counts": [[list(key), window.calls, window.since.isoformat(), window.symbol, list(window.last)] for key, window in self._counts.items()],
+        }
+
+    def resume(self, state: Mapping[str, Any]) -> None:
+        """Goes on where an earlier reading stopped. Raises KeyError, TypeError or ValueError when it is no such state."""
+        self._times.resume(state["times"])
+        held = [_Held(event_from_json(value), rule, waits) for value, rule, waits, _ in state["held"]]
+        for item, (_, _, _, drop) in zip(held, state["held"], strict=True):
+            item.drop = drop
+            if item.waits and item.event.kind in ("recompile", "graph_break"):
+                self._waiting[(item.event.rank, item.event.pid)] = item
+        self._queue.extend(held)
+        self._last_limit_error = None if state["limit_error"] is None else held[state["limit_error"]]
+        self._loading = {model: event_from_json(value) for model, value in state["loading"].items()}
+        for key, calls, since, symbol, last in state["counts"]:
+            self._counts[tuple(key)] = _Window(calls, datetime.fromisoformat(since), symbol, (last[0], last[1]))
+
+    @property
+    def is_waiting(self) -> bool:
+        """True while something is held that a later line may still change."""
+        return bool(self._queue)
+
+    def waits_from(self, end: int) -> int:
+        """The offset of the first thing that is held, else ``end``."""
+        return min((item.event.offset for item in self._queue if isinstance(item, _Held)), default=end)
 
     def push(self, seen: Iterable[Seen]) -> list[Item]:
         """Takes sightings, tables and sums in log order; what is now certain."""

@@ -117,3 +117,22 @@ def event_to_json(event: Event) -> dict[str, object]:
         "partial": event.partial,
         **event.extra,
     }
+
+
+_COMMON = frozenset({"kind", "at", "time", "rank", "pid", "compile_id", "function", "file", "line_no", "reasons", "partial"})
+
+
+def event_from_json(value: Mapping[str, object]) -> Event:
+    """The event that ``event_to_json`` wrote. Raises KeyError or TypeError when it is none."""
+    at, reasons = value["at"], value["reasons"]
+    if not isinstance(at, Mapping) or not isinstance(reasons, list):
+        raise TypeError("no event")
+    extra = {name: item for name, item in value.items() if name not in _COMMON}
+    event = Event(
+        value["kind"], at["source"], at["line"], at["offset"], value["time"], value["rank"], value["pid"], value["compile_id"],  # type: ignore[arg-type]
+        value["function"], value["file"], value["line_no"],  # type: ignore[arg-type]
+        tuple(Reason(reason["entry"], reason["text"], reason["cause"]) for reason in reasons), bool(value["partial"]), extra,
+    )  # fmt: skip
+    if not (isinstance(event.kind, str) and isinstance(event.source, str) and isinstance(event.line, int) and isinstance(event.offset, int)):
+        raise TypeError("no event")
+    return event

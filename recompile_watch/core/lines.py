@@ -102,6 +102,14 @@ class LineReader:
                 closed += self.joiner.line(number, offset, text)
         return closed + self.joiner.close(self._offset)
 
+    def settle(self) -> list[Record]:
+        """Closes what is open because nothing more comes for now; a line without its newline is held on."""
+        return self.joiner.close(self._offset)
+
+    def first_open(self) -> tuple[int, int, bytes]:
+        """Offset and number of the first line that is not understood yet, and the line in front of it."""
+        return self.joiner.first_open() or (self._offset, self._number, self._before)
+
     def _hold(self, part: bytes) -> None:
         """Keeps the beginning of a line whose newline has not come yet; of a monster only its length."""
         if self._skipping:

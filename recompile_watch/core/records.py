@@ -34,6 +34,7 @@ class Record:
     match: what the rule's pattern found in the first line, None for a record whose head is cut off.
     cut: it was closed by the end of the input or a bound, not by its grammar. unterminated: its last line has no
     newline. torn: another process wrote into the middle of one of its lines. lead: its first physical line.
+    before: the line in front of it.
     """
 
     rule: Rule
@@ -52,6 +53,7 @@ class Record:
     unterminated: bool = False
     torn: bool = False
     lead: bytes = b""
+    before: bytes = b""
 
     @property
     def takes_bare(self) -> bool:
@@ -98,6 +100,11 @@ class Joiner:
     def open(self) -> list[Record]:
         """The records that still wait for lines, oldest first."""
         return self._open
+
+    def first_open(self) -> tuple[int, int, bytes] | None:
+        """Offset and number of the first line that is not understood yet, and the line in front of it; None when all are."""
+        records = [(record.offset, record.line, record.before) for record in self._open]
+        return min([*records, *((offset, number, b"") for _, number, offset in self._carried.values())], default=None)
 
     @property
     def is_carrying(self) -> bool:
@@ -279,7 +286,7 @@ class Joiner:
             if header.headed and not header.text.strip() and header.channel == piece.channel:
                 stamp = header.stamp
         at, size = [(number, offset)], len(piece.text)
-        record = Record(rule, match, number, offset, piece, stamp, [piece.text], at, last_line=self._number, size=size, lead=self._raw)
+        record = Record(rule, match, number, offset, piece, stamp, [piece.text], at, last_line=self._number, size=size, lead=self._raw, before=before)
         if (rule.continues is None and not rule.indented and record.takes_bare) or (
             rule.ends is not None and rule.ends.search(piece.text) is not None
         ):

@@ -5,6 +5,7 @@ an option, a dated or zoned time printed nearby, and only then the file's last c
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
@@ -50,6 +51,17 @@ class TimeResolver:
             self._zones.clear()
             self._known.clear()
             self._last = (Stamp("", ""), "")
+
+    def state(self) -> dict[str, object]:
+        """What the log has taught so far, for ``resume``."""
+        return {"near": None if self._near is None else self._near.isoformat(), "offset_s": self._offset_s}
+
+    def resume(self, state: Mapping[str, object]) -> None:
+        """Goes on where an earlier reading of the same log stopped. Raises ValueError when it is no such state."""
+        near, offset_s = state.get("near"), state.get("offset_s")
+        self._near = date.fromisoformat(near) if isinstance(near, str) else None
+        if isinstance(offset_s, int):
+            self.learn_offset(offset_s)
 
     def resolve(self, stamp: Stamp | None, outer: Stamp | None = None) -> str | None:
         """The time as ISO 8601 with offset; None when the log carries none."""

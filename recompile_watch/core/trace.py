@@ -79,6 +79,10 @@ class TraceReader:
         """The rest; a last line without newline is torn and only counted."""
         if self._carry:
             self.unread["torn_trace_line"] = 1
+        return self.settle()
+
+    def settle(self) -> list[Sighting]:
+        """What is complete when nothing more comes for now."""
         return self._finish() + self._settle(None)
 
     def _line(self, raw: bytes) -> list[Sighting]:
