@@ -1,0 +1,239 @@
+"""TOML tables become settings: frozen dataclasses, checked by their own annotations, with all mistakes at once.
+
+The dataclass says everything: its fields are the keys, their defaults the defaults, its docstring the reference. A
+field that ends in ``_s`` holds seconds and is written as a duration, without the ending: ``poll_interval = "1s"``; one
+that ends in ``_bytes`` likewise as a size: ``max_state = "64MiB"``.
+"""
+
+import re
+import types
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from difflib import get_close_matches
+from enum import StrEnum
+from typing import NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from recompile_watch.core.units import duration_text, parse_duration, parse_size
+
+_T = TypeVar("_T")
+_SECONDS, _BYTES = "_s", "_bytes"
+_FORMS: Mapping[object, str] = {str: "text", bool: "true or false", int: "a whole number", float: "a number"}
+_JSON_TYPES: Mapping[object, str] = {str: "string", bool: "boolean", int: "integer", float: "number"}
+_SPACE = re.compile(r"\s+")
+
+
+class _UnusableTableError(ValueError):
+    """A table whose mistakes are noted already."""
+
+
+class Key(NamedTuple):
+    """One key of a table. field: its name in the dataclass. is_required: it has no default. doc: what it means."""
+
+    name: str
+    field: str
+    type: object
+    default: object
+    is_required: bool
+    doc: str
+
+
+@dataclass(slots=True)
+class Mistakes:
+    """The mistakes found so far in one file, one line each: the file, the key, what is wrong and what to write."""
+
+    file: str
+    lines: list[str]
+
+    def add(self, place: str, text: str) -> None:
+        """Notes one mistake."""
+        self.lines.append(f"{self.file}: {place}: {text}" if place else f"{self.file}: {text}")
+
+
+def keys_of(kind: type) -> list[Key]:
+    """The keys of the table that a settings class is made of, in the order of its fields."""
+    hints, docs = get_type_hints(kind), _docs(kind)
+    found: list[Key] = []
+    for field in fields(kind):
+        has_default = field.default is not MISSING or field.default_factory is not MISSING
+        default = field.default if field.default is not MISSING else field.default_factory() if field.default_factory is not MISSING else None
+        found.append(Key(_written(field.name, hints[field.name]), field.name, hints[field.name], default, not has_default, docs.get(field.name, "")))
+    return found
+
+
+def read_table(kind: type[_T], table: Mapping[str, object], place: str, mistakes: Mistakes, given: Mapping[str, object] | None = None) -> _T | None:
+    """The settings in a table; None when a mistake makes them unusable. given: fields that the table does not name."""
+    known = {key.name: key for key in keys_of(kind) if key.field not in (given or {})}
+    for name in table:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            mistakes.add(_inside(place, name), f"unknown key{f'; did you mean {near[0]!r}?' if near else ''}; known are {', '.join(sorted(known))}")
+    values: dict[str, object] = dict(given or {})
+    is_whole = True
+    for name, key in known.items():
+        if name in table:
+            try:
+                values[key.field] = _value(table[name], key, _inside(place, name), mistakes)
+            except _UnusableTableError:
+                is_whole = False
+            except ValueError as error:
+                mistakes.add(_inside(place, name), str(error))
+                is_whole = False
+        elif key.is_required:
+            mistakes.add(place, f"key '{name}' is missing: {key.doc or 'it has no default'}")
+            is_whole = False
+    if not is_whole:
+        return None
+    try:
+        return kind(**values)
+    except ValueError as error:  # what only all fields together can tell
+        mistakes.add(place, str(error))
+        return None
+
+
+def reference(kind: type, place: str = "") -> Iterator[tuple[str, str, str, str]]:
+    """Every key that can be written: its full name, its form, its default, what it means."""
+    for key in keys_of(kind):
+        inner = _table_type(key.type)
+        name = _inside(place, key.name)
+        if inner is not None:
+            origin = get_origin(key.type)
+            yield from reference(
+                inner, f"[{name}]" if origin is tuple else f"{name}.NAME" if origin is not None and issubclass(origin, Mapping) else name
+            )
+        else:
+            yield name, form_of(key), "" if key.is_required else default_text(key), key.doc
+
+
+def form_of(key: Key) -> str:
+    """How a value is written, in words."""
+    if key.field.endswith(_SECONDS):
+        return "duration"
+    if key.field.endswith(_BYTES):
+        return "size"
+    return _form(_without_none(key.type))
+
+
+def default_text(key: Key) -> str:
+    """The default as it would be written."""
+    value = key.default
+    if value is None:
+        return "none"
+    if key.field.endswith(_SECONDS) and isinstance(value, int | float):
+        return duration_text(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return "[" + ", ".join(f'"{item}"' if isinstance(item, str) else str(item) for item in value) + "]"
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def json_schema(kind: type) -> dict[str, object]:
+    """The table as a JSON Schema (draft 2020-12), for editors."""
+    keys = keys_of(kind)
+    properties: dict[str, object] = {key.name: {**_schema(_without_none(key.type), key), "description": key.doc} for key in keys}
+    required = [key.name for key in keys if key.is_required]
+    return {"type": "object", "properties": properties, "additionalProperties": False, **({"required": required} if required else {})}
+
+
+def _schema(kind: object, key: Key | None = None) -> dict[str, object]:
+    if key is not None and key.field.endswith((_SECONDS, _BYTES)):
+        return {"type": "string", "examples": ["90s"] if key.field.endswith(_SECONDS) else ["64MiB"]}
+    if is_dataclass(kind) and isinstance(kind, type):
+        return json_schema(kind)
+    origin = get_origin(kind)
+    if origin is tuple:
+        return {"type": "array", "items": _schema(get_args(kind)[0])}
+    if origin is not None and issubclass(origin, Mapping):
+        return {"type": "object", "additionalProperties": _schema(get_args(kind)[1])}
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        return {"enum": [member.value for member in kind]}
+    return {"type": _JSON_TYPES[kind]}
+
+
+def _value(value: object, key: Key, place: str, mistakes: Mistakes) -> object:
+    """The value of one key. Raises ValueError, which says what to write; notes the mistakes inside a table itself."""
+    if key.field.endswith(_SECONDS):
+        return parse_duration(value) if isinstance(value, str) else _wrong(value, 'a duration such as "90s"')
+    if key.field.endswith(_BYTES):
+        return parse_size(value) if isinstance(value, str) else _wrong(value, 'a size such as "64MiB"')
+    return _typed(value, _without_none(key.type), place, mistakes)
+
+
+def _typed(value: object, kind: object, place: str, mistakes: Mistakes) -> object:
+    if is_dataclass(kind) and isinstance(kind, type):
+        return _settled(read_table(kind, _table(value), place, mistakes))
+    origin = get_origin(kind)
+    if origin is tuple:
+        items = value if isinstance(value, list) else _wrong(value, "a list")
+        assert isinstance(items, list)
+        return tuple(_typed(item, get_args(kind)[0], f"{place}[{index}]", mistakes) for index, item in enumerate(items, 1))
+    if origin is not None and issubclass(origin, Mapping):
+        return {name: _typed(item, get_args(kind)[1], _inside(place, name), mistakes) for name, item in _table(value).items()}
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        allowed = [member.value for member in kind]
+        return kind(value) if value in allowed else _wrong(value, "one of " + ", ".join(f'"{name}"' for name in allowed))
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if (kind is float and is_number) or (kind is not float and type(value) is kind):
+        return value
+    return _wrong(value, _form(kind))
+
+
+def _settled(settings: object) -> object:
+    if settings is None:
+        raise _UnusableTableError
+    return settings
+
+
+def _table(value: object) -> Mapping[str, object]:
+    if not isinstance(value, dict):
+        _wrong(value, "a table")
+    assert isinstance(value, dict)
+    return value
+
+
+def _wrong(value: object, wanted: str) -> object:
+    raise ValueError(f"{value!r:.80} is not {wanted}")
+
+
+def _form(kind: object) -> str:
+    if get_origin(kind) is tuple:
+        return f"list of {_form(get_args(kind)[0])}"
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        return " or ".join(f'"{member.value}"' for member in kind)
+    return _FORMS.get(kind, "a table")
+
+
+def _table_type(kind: object) -> type | None:
+    """The settings class of a key that is a table, a list of tables, or a table of tables."""
+    plain = _without_none(kind)
+    candidates = [plain, *get_args(plain)]
+    return next((item for item in candidates if isinstance(item, type) and is_dataclass(item)), None)
+
+
+def _without_none(kind: object) -> object:
+    if get_origin(kind) in (Union, types.UnionType):
+        return next(item for item in get_args(kind) if item is not type(None))
+    return kind
+
+
+def _written(field: str, kind: object) -> str:
+    if _without_none(kind) in (float, int):
+        return field.removesuffix(_SECONDS).removesuffix(_BYTES)
+    return field
+
+
+def _inside(place: str, name: str) -> str:
+    return f"{place}.{name}" if place else name
+
+
+def _docs(kind: type) -> dict[str, str]:
+    """What the class's docstring says of each field, in the form ``name: meaning.`` or ``name, other: meaning.``"""
+    names = [field.name for field in fields(kind)]
+    text = _SPACE.sub(" ", kind.__doc__ or "")
+    name = "|".join(sorted(map(re.escape, names), key=len, reverse=True))
+    heads: Sequence[re.Match[str]] = list(re.finditer(rf"(?:(?<=^)|(?<=[.;] ))(?P<names>(?:{name})(?:, (?:{name}))*): ", text)) if names else []
+    docs: dict[str, str] = {}
+    for head, after in zip(heads, [*heads[1:], None], strict=True):
+        meaning = text[head.end() : after.start() if after else len(text)].strip()
+        docs.update(dict.fromkeys(head["names"].split(", "), meaning))
+    return docs

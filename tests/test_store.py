@@ -1,0 +1,149 @@
+"""The daemon's memory, on real SQLite files: whole steps or nothing, one writer, and no damage that ends the watch."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from recompile_watch.core.errors import StoreError
+from recompile_watch.store import FILE_NAME, SCHEMA, Changes, Store, reading
+from tests.conftest import ROOT
+
+NOW = 1_760_000_000.0
+
+
+def changes(**tables: dict[tuple[str | int, ...], object]) -> Changes:
+    """Changes as a literal."""
+    made = Changes()
+    for table, rows in tables.items():
+        for key, value in rows.items():
+            made.put(table, key, value)
+    return made
+
+
+def reopened(folder: Path) -> Store:
+    return Store(folder, now=NOW + 1)
+
+
+def test_what_was_committed_is_there_after_a_restart(tmp_path: Path) -> None:
+    """Rows of all kinds, also of a file name that is no UTF-8, come back as they were."""
+    store = Store(tmp_path / "state", now=NOW)
+    mark = {"position": 17, "head": "aé\u2028"}
+    store.commit(changes(marks={("bot", "/logs/\udcff.log", 2): mark, ("bot", "/logs/é.log", 1): mark}, memory={("window/x",): [1, None, 2.5]}))
+    store.close()
+    store = reopened(tmp_path / "state")
+    assert store.load("marks") == {("bot", "/logs/\udcff.log", 2): mark, ("bot", "/logs/é.log", 1): mark}
+    store.commit(changes(marks={("bot", "/logs/\udcff.log", 2): None}))
+    assert list(store.load("marks")) == [("bot", "/logs/é.log", 1)]
+    assert store.load("memory") == {("window/x",): [1, None, 2.5]}
+    store.close()
+
+
+def test_a_second_watch_is_refused(tmp_path: Path) -> None:
+    """Two daemons never write one state directory."""
+    store = Store(tmp_path, now=NOW)
+    with pytest.raises(StoreError, match="another watch"):
+        Store(tmp_path, now=NOW)
+    store.close()
+    reopened(tmp_path).close()
+
+
+def test_a_step_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    """A database that is full takes nothing of the step, says so in one line, and takes it once there is room."""
+    store = Store(tmp_path, now=NOW)
+    store.commit(changes(memory={("small",): "x"}))
+    pages = store._database.execute("PRAGMA page_count").fetchone()[0]
+    store._database.execute(f"PRAGMA max_page_count={pages + 2}")
+    big = changes(memory={("small",): None, ("big",): "y" * 200_000}, outbox={("1", "ops"): {"state": "due"}})
+    with pytest.raises(StoreError, match="cannot be written"):
+        store.commit(big)
+    assert (store.load("memory"), store.load("outbox")) == ({("small",): "x"}, {})
+    store._database.execute("PRAGMA max_page_count=1000000")
+    store.commit(big)
+    assert list(store.load("memory")) == [("big",)]
+    store.close()
+
+
+def test_a_locked_database_is_an_error_at_once_and_not_a_wait(tmp_path: Path) -> None:
+    """Another program that holds the database delays the commit; the loop goes on and tries again."""
+    store = Store(tmp_path, now=NOW)
+    other = sqlite3.connect(tmp_path / FILE_NAME, isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(StoreError, match="locked"):
+        store.commit(changes(memory={("a",): 1}))
+    other.execute("ROLLBACK")
+    store.commit(changes(memory={("a",): 1}))
+    assert store.load("memory") == {("a",): 1}
+    store.close()
+
+
+@pytest.mark.parametrize("damage", ["header", "page", "cut", "foreign"])
+def test_a_damaged_database_is_put_aside(tmp_path: Path, damage: str) -> None:
+    """It is kept under another name for its owner, and the watch goes on with a new one."""
+    store = Store(tmp_path, now=NOW)
+    store.commit(changes(memory={(f"key {index}",): "x" * 500 for index in range(200)}))
+    store.close()
+    file = tmp_path / FILE_NAME
+    content = bytearray(file.read_bytes())
+    if damage == "header":
+        content[:16] = b"\0" * 16
+    elif damage == "page":
+        for page in range(2, len(content) // 4096):
+            content[page * 4096 : page * 4096 + 100] = b"\xff" * 100
+    elif damage == "cut":
+        del content[len(content) // 2 :]
+    else:
+        content[:] = b"this is no database at all\n" * 100
+    file.write_bytes(content)
+    store = reopened(tmp_path)
+    assert store.quarantined is not None and store.quarantined.read_bytes() == bytes(content)
+    assert store.load("memory") == {}
+    store.commit(changes(memory={("a",): 1}))
+    store.close()
+
+
+def test_a_newer_schema_is_refused_and_left_alone(tmp_path: Path) -> None:
+    """A downgrade does not destroy what the newer version wrote."""
+    Store(tmp_path, now=NOW).close()
+    database = sqlite3.connect(tmp_path / FILE_NAME)
+    database.execute(f"PRAGMA user_version={SCHEMA + 1}")
+    database.close()
+    with pytest.raises(StoreError, match="newer recompile-watch"):
+        Store(tmp_path, now=NOW)
+    assert [path.name for path in tmp_path.glob("*.corrupt*")] == []
+
+
+def test_reading_beside_a_daemon_sees_whole_steps(tmp_path: Path) -> None:
+    """`status` reads while the daemon holds the database, and changes nothing."""
+    store = Store(tmp_path, now=NOW)
+    store.commit(changes(incidents={("i1",): {"state": "open"}}))
+    with reading(tmp_path) as tables:
+        assert tables["incidents"] == {("i1",): {"state": "open"}}
+    store.close()
+    with pytest.raises(StoreError, match="no state of a watch"), reading(tmp_path / "elsewhere"):
+        pass
+
+
+def test_killed_in_the_middle_of_commits_the_database_is_whole(tmp_path: Path) -> None:
+    """kill -9 between and inside transactions: what comes back is a whole step."""
+    program = (
+        "import sys\nfrom pathlib import Path\nfrom recompile_watch.store import Store, Changes\n"
+        "store = Store(Path(sys.argv[1]), now=0.0)\nprint('open', flush=True)\nn = 0\n"
+        "while True:\n    n += 1\n    c = Changes()\n    for t in ('memory', 'facts'):\n        c.put(t, ('n',), n)\n    store.commit(c)\n"
+    )
+    for pause_s in (0.0, 0.003, 0.01, 0.03):
+        writer = subprocess.Popen([sys.executable, "-c", program, str(tmp_path)], stdout=subprocess.PIPE, cwd=ROOT)
+        assert writer.stdout is not None and writer.stdout.readline() == b"open\n"
+        with pytest.raises(subprocess.TimeoutExpired):
+            writer.wait(pause_s + 0.001)
+        writer.kill()
+        writer.wait()
+        writer.stdout.close()
+        store = reopened(tmp_path)
+        assert store.quarantined is None
+        assert store.load("memory") == store.load("facts")
+        store.close()
