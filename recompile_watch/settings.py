@@ -7,11 +7,11 @@ that ends in ``_bytes`` likewise as a size: ``max_state = "64MiB"``.
 
 import re
 import types
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from difflib import get_close_matches
 from enum import StrEnum
-from typing import NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from recompile_watch.core.units import duration_text, parse_duration, parse_size
 
@@ -39,10 +39,14 @@ class Key(NamedTuple):
 
 @dataclass(slots=True)
 class Mistakes:
-    """The mistakes found so far in one file, one line each: the file, the key, what is wrong and what to write."""
+    """The mistakes found so far in one file, one line each: the file, the key, what is wrong and what to write.
+
+    parsers: settings classes that are written as text, with what reads it (and raises ValueError).
+    """
 
     file: str
     lines: list[str]
+    parsers: Mapping[type, Callable[[str], object]] = field(default_factory=dict)
 
     def add(self, place: str, text: str) -> None:
         """Notes one mistake."""
@@ -53,20 +57,17 @@ def keys_of(kind: type) -> list[Key]:
     """The keys of the table that a settings class is made of, in the order of its fields."""
     hints, docs = get_type_hints(kind), _docs(kind)
     found: list[Key] = []
-    for field in fields(kind):
-        has_default = field.default is not MISSING or field.default_factory is not MISSING
-        default = field.default if field.default is not MISSING else field.default_factory() if field.default_factory is not MISSING else None
-        found.append(Key(_written(field.name, hints[field.name]), field.name, hints[field.name], default, not has_default, docs.get(field.name, "")))
+    for item in fields(kind):
+        is_required = item.default is MISSING and item.default_factory is MISSING
+        default = item.default if item.default is not MISSING else None if item.default_factory is MISSING else item.default_factory()
+        found.append(Key(_written(item.name, hints[item.name]), item.name, hints[item.name], default, is_required, docs.get(item.name, "")))
     return found
 
 
 def read_table(kind: type[_T], table: Mapping[str, object], place: str, mistakes: Mistakes, given: Mapping[str, object] | None = None) -> _T | None:
     """The settings in a table; None when a mistake makes them unusable. given: fields that the table does not name."""
     known = {key.name: key for key in keys_of(kind) if key.field not in (given or {})}
-    for name in table:
-        if name not in known:
-            near = get_close_matches(name, known, n=1)
-            mistakes.add(_inside(place, name), f"unknown key{f'; did you mean {near[0]!r}?' if near else ''}; known are {', '.join(sorted(known))}")
+    note_unknown(table, known, place, mistakes)
     values: dict[str, object] = dict(given or {})
     is_whole = True
     for name, key in known.items():
@@ -88,6 +89,14 @@ def read_table(kind: type[_T], table: Mapping[str, object], place: str, mistakes
     except ValueError as error:  # what only all fields together can tell
         mistakes.add(place, str(error))
         return None
+
+
+def note_unknown(table: Mapping[str, object], known: Collection[str], place: str, mistakes: Mistakes) -> None:
+    """Notes the keys of a table that nothing reads."""
+    for name in table:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            mistakes.add(_inside(place, name), f"unknown key{f'; did you mean {near[0]!r}?' if near else ''}; known are {', '.join(sorted(known))}")
 
 
 def reference(kind: type, place: str = "") -> Iterator[tuple[str, str, str, str]]:
@@ -145,8 +154,8 @@ def _schema(kind: object, key: Key | None = None) -> dict[str, object]:
         return {"type": "array", "items": _schema(get_args(kind)[0])}
     if origin is not None and issubclass(origin, Mapping):
         return {"type": "object", "additionalProperties": _schema(get_args(kind)[1])}
-    if isinstance(kind, type) and issubclass(kind, StrEnum):
-        return {"enum": [member.value for member in kind]}
+    if _choices(kind):
+        return {"enum": _choices(kind)}
     return {"type": _JSON_TYPES[kind]}
 
 
@@ -160,6 +169,8 @@ def _value(value: object, key: Key, place: str, mistakes: Mistakes) -> object:
 
 
 def _typed(value: object, kind: object, place: str, mistakes: Mistakes) -> object:
+    if isinstance(kind, type) and kind in mistakes.parsers:
+        return mistakes.parsers[kind](value) if isinstance(value, str) else _wrong(value, "text")
     if is_dataclass(kind) and isinstance(kind, type):
         return _settled(read_table(kind, _table(value), place, mistakes))
     origin = get_origin(kind)
@@ -169,9 +180,11 @@ def _typed(value: object, kind: object, place: str, mistakes: Mistakes) -> objec
         return tuple(_typed(item, get_args(kind)[0], f"{place}[{index}]", mistakes) for index, item in enumerate(items, 1))
     if origin is not None and issubclass(origin, Mapping):
         return {name: _typed(item, get_args(kind)[1], _inside(place, name), mistakes) for name, item in _table(value).items()}
-    if isinstance(kind, type) and issubclass(kind, StrEnum):
-        allowed = [member.value for member in kind]
-        return kind(value) if value in allowed else _wrong(value, "one of " + ", ".join(f'"{name}"' for name in allowed))
+    choices = _choices(kind)
+    if choices and value not in choices:
+        return _wrong(value, "one of " + ", ".join(f'"{name}"' for name in choices))
+    if choices:
+        return kind(value) if isinstance(kind, type) else value
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if (kind is float and is_number) or (kind is not float and type(value) is kind):
         return value
@@ -195,11 +208,18 @@ def _wrong(value: object, wanted: str) -> object:
     raise ValueError(f"{value!r:.80} is not {wanted}")
 
 
+def _choices(kind: object) -> list[str]:
+    """The words that a value of this type may be; empty when it is not one of a few words."""
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        return [member.value for member in kind]
+    return list(get_args(kind)) if get_origin(kind) is Literal else []
+
+
 def _form(kind: object) -> str:
     if get_origin(kind) is tuple:
         return f"list of {_form(get_args(kind)[0])}"
-    if isinstance(kind, type) and issubclass(kind, StrEnum):
-        return " or ".join(f'"{member.value}"' for member in kind)
+    if _choices(kind):
+        return " or ".join(f'"{name}"' for name in _choices(kind))
     return _FORMS.get(kind, "a table")
 
 
@@ -228,7 +248,7 @@ def _inside(place: str, name: str) -> str:
 
 def _docs(kind: type) -> dict[str, str]:
     """What the class's docstring says of each field, in the form ``name: meaning.`` or ``name, other: meaning.``"""
-    names = [field.name for field in fields(kind)]
+    names = [item.name for item in fields(kind)]
     text = _SPACE.sub(" ", kind.__doc__ or "")
     name = "|".join(sorted(map(re.escape, names), key=len, reverse=True))
     heads: Sequence[re.Match[str]] = list(re.finditer(rf"(?:(?<=^)|(?<=[.;] ))(?P<names>(?:{name})(?:, (?:{name}))*): ", text)) if names else []

@@ -102,9 +102,20 @@ class Stream:
         self._advance(piece.payload, self._segments[-1])
         return self._placed(events + self._reading.feed(piece.payload))
 
+    def finish(self, generation: int) -> list[Seen]:
+        """Nothing more comes of this generation: a last line without its newline is a whole one."""
+        if self._reading is None or not self._is_mid_line or self._segments[-1].generation != generation:
+            return []
+        self._advance(b"\n", None)
+        return self._placed(self._reading.feed(b"\n"))
+
     def settle(self) -> list[Seen]:
         """Nothing more comes for now: what was waiting becomes events."""
         return [] if self._reading is None else self._placed(self._reading.settle())
+
+    def end_of(self, generation: int) -> int:
+        """The offset behind the last byte of a generation that arrived; 0 when that is forgotten."""
+        return max((segment.offset + segment.size for segment in self._segments if segment.generation == generation), default=0)
 
     @property
     def is_settled(self) -> bool:
@@ -149,8 +160,8 @@ class Stream:
         """A new segment; a line that the one before it left unfinished ends there."""
         events: list[Event] = []
         if self._is_mid_line:
-            events = reading.feed(b"\n")
             self._advance(b"\n", None)
+            events = reading.feed(b"\n")
         self._segments.append(_Segment(*self._end, piece.generation, piece.offset, piece.line))
         return events
 

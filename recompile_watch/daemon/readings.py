@@ -1,0 +1,163 @@
+"""Sources become events: the followers' bytes go through the streams' readings, and what is understood is noted."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, tzinfo
+from typing import Any, Protocol
+
+from recompile_watch.core.errors import StoreError
+from recompile_watch.core.heard import Heard, Trouble, TroubleKind
+from recompile_watch.core.notices import Excerpt, Place
+from recompile_watch.core.rules import Ruleset
+from recompile_watch.core.scan import Matcher
+from recompile_watch.core.streams import Piece, Seen, Stream
+from recompile_watch.core.times import TimeOptions
+from recompile_watch.sources.marks import Chunk, GenerationEnded, GenerationStarted, Mark, Progress, mark_to_json
+from recompile_watch.store import Changes
+from recompile_watch.zones import LocalZone
+
+SETTLE_S = 0.25  # a record is written at once; without a line for so long it is complete
+MAX_PLACES = 10_000
+
+
+class Follower(Protocol):
+    """What gives the bytes of one source: followed files, the journal, standard input."""
+
+    def poll(self, now: float) -> Iterable[Chunk | GenerationStarted | GenerationEnded | Trouble]: ...
+    def mark(self, stream: str, generation: int, position: int, lines: int) -> Mark: ...
+    def release(self, stream: str, generation: int) -> None: ...
+    def excerpt(self, stream: str, generation: int, place: Place) -> Excerpt | None: ...
+    def progress(self) -> Iterable[Progress]: ...
+    def close(self) -> None: ...
+
+
+@dataclass(slots=True)
+class _Growing:
+    """One stream of a source. fed_at: monotonic seconds of its last bytes. ended: generations of which nothing more
+    comes, with the position where each ended. dirty: it has something that is not noted yet.
+    """
+
+    stream: Stream
+    fed_at: float = 0.0
+    ended: dict[int, int] = field(default_factory=dict)
+    is_dirty: bool = False
+
+
+class SourceReading:
+    """Reads one source. Its zone is that of lines without one."""
+
+    def __init__(self, name: str, follower: Follower, zone: tzinfo | None, rules: Ruleset, matcher: Matcher, saved: Mapping[str, Any]) -> None:
+        """saved: the state of each of its streams."""
+        self.name = name
+        self.follower = follower
+        self._zone, self._rules, self._matcher = zone, rules, matcher
+        self._growing: dict[str, _Growing] = {}
+        self._generation_of: dict[tuple[str, int], int] = {}
+        self._troubles: list[Trouble] = []
+        for stream, state in saved.items():
+            self._growing[stream] = _Growing(self._stream(stream, state))
+
+    def poll(self, now: float, monotonic: float) -> tuple[list[Heard], list[Trouble]]:
+        """What is new: events, and troubles with the reading itself."""
+        heard: list[Heard] = []
+        troubles, self._troubles = self._troubles, []
+        for item in self.follower.poll(now):
+            match item:
+                case Chunk():
+                    heard.append(self._chunk(item, now, monotonic))
+                case GenerationStarted():
+                    self._growing_of(item.stream).is_dirty = True
+                case GenerationEnded():
+                    heard += self._ended(item)
+                case Trouble():
+                    troubles.append(item)
+        return heard, troubles
+
+    def settle(self, monotonic: float, *, at_once: bool = False) -> list[Heard]:
+        """Gives out what waited for lines that did not come."""
+        heard: list[Heard] = []
+        for name, growing in self._growing.items():
+            if not growing.stream.is_settled and (at_once or monotonic - growing.fed_at >= SETTLE_S):
+                growing.is_dirty = True
+                heard.append(self._heard(name, growing.stream.settle(), 0))
+        return [one for one in heard if one.events]
+
+    def next_settle(self, monotonic: float) -> float | None:
+        """Seconds until ``settle`` has work."""
+        waits = [growing.fed_at + SETTLE_S - monotonic for growing in self._growing.values() if not growing.stream.is_settled]
+        return max(min(waits), 0.0) if waits else None
+
+    def note(self, changes: Changes) -> None:
+        """Puts what is understood since the last call into the changes: positions and states."""
+        for name, growing in self._growing.items():
+            if not growing.is_dirty:
+                continue
+            for position in growing.stream.positions().values():
+                mark = self.follower.mark(name, position.generation, position.offset, position.lines)
+                changes.put("marks", (self.name, name, position.generation), mark_to_json(mark))
+            changes.put("readings", (self.name, name), growing.stream.state())
+
+    def committed(self) -> None:
+        """What was noted is on disk."""
+        for name, growing in self._growing.items():
+            if not growing.is_dirty:
+                continue
+            growing.is_dirty = False
+            positions = growing.stream.positions()
+            for generation, end in [*growing.ended.items()]:
+                if generation not in positions or positions[generation].offset >= end:
+                    self.follower.release(name, generation)
+                    del growing.ended[generation]
+            growing.stream.forget()
+
+    def excerpt(self, place: Place) -> Excerpt | None:
+        """The lines around an event of this source, while they can still be read."""
+        generation = self._generation_of.get((place.source, place.offset))
+        return None if generation is None else self.follower.excerpt(place.source, generation, place)
+
+    def _chunk(self, chunk: Chunk, now: float, monotonic: float) -> Heard:
+        growing = self._growing_of(chunk.stream)
+        growing.fed_at, growing.is_dirty = monotonic, True
+        piece = Piece(chunk.generation, chunk.offset, chunk.line, chunk.payload)
+        try:
+            seen = growing.stream.feed(piece, self._times(now))
+        except StoreError as error:  # the saved state is damaged: begin here without it
+            self._troubles.append(Trouble(TroubleKind.STATE_CORRUPT, chunk.stream, str(error)))
+            growing.stream = self._stream(chunk.stream, None)
+            seen = growing.stream.feed(piece, self._times(now))
+        return replace(self._heard(chunk.stream, seen, chunk.payload.count(b"\n")), is_backlog=chunk.is_backlog)
+
+    def _ended(self, item: GenerationEnded) -> list[Heard]:
+        growing = self._growing_of(item.stream)
+        growing.is_dirty = True
+        seen = growing.stream.finish(item.generation)
+        positions = growing.stream.positions()
+        growing.ended = (
+            {**(growing.ended or {}), item.generation: growing.stream.end_of(item.generation)} if item.generation in positions else growing.ended
+        )
+        return [self._heard(item.stream, seen, 0)] if seen else []
+
+    def _heard(self, stream: str, seen: list[Seen], lines: int) -> Heard:
+        for item in seen:
+            if len(self._generation_of) >= MAX_PLACES:
+                self._generation_of.pop(next(iter(self._generation_of)))
+            self._generation_of[(stream, item.event.offset)] = item.generation
+        return Heard(self.name, stream, tuple(item.event for item in seen), lines)
+
+    def _growing_of(self, stream: str) -> _Growing:
+        if stream not in self._growing:
+            self._growing[stream] = _Growing(self._stream(stream, None))
+        return self._growing[stream]
+
+    def _stream(self, name: str, state: Mapping[str, Any] | None) -> Stream:
+        try:
+            return Stream(name, self._rules, self._matcher, state)
+        except StoreError as error:
+            self._troubles.append(Trouble(TroubleKind.STATE_CORRUPT, name, str(error)))
+            return Stream(name, self._rules, self._matcher)
+
+    def _times(self, now: float) -> TimeOptions:
+        today: date = datetime.fromtimestamp(now, UTC).date()
+        if self._zone is not None:
+            return TimeOptions(zone=self._zone, zone_is_given=True, modified_on=today)
+        return TimeOptions(zone=LocalZone(), modified_on=today)

@@ -1,0 +1,111 @@
+"""The daemon's configuration: ten lines are enough, every mistake is told with its key, no secret is shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from recompile_watch.core.errors import ConfigError
+from recompile_watch.watch_config import WatchConfig, read_config
+
+TEN_LINES = """
+state_dir = "{folder}/state"
+
+[[source]]
+name = "bot"
+path = "{folder}/logs/*.log"
+timezone = "UTC"
+
+[[receiver]]
+name = "ops"
+url = "json://127.0.0.1:8080/alerts"
+"""
+
+
+def config(folder: Path, text: str = TEN_LINES, environment: dict[str, str] | None = None) -> WatchConfig:
+    file = folder / "watch.toml"
+    file.write_text(text.replace("{folder}", str(folder)))
+    return read_config(file, environment or {})
+
+
+def mistakes(folder: Path, text: str, environment: dict[str, str] | None = None) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        config(folder, text, environment)
+    return str(caught.value).replace(str(folder / "watch.toml"), "watch.toml").split("\n")
+
+
+def test_ten_lines_are_enough(tmp_path: Path) -> None:
+    """A source and a receiver; everything else has a default, and the watch's own folder is never followed."""
+    found = config(tmp_path)
+    assert found.state_folder == tmp_path / "state"
+    assert [(source.name, source.follow.paths, str(source.zone)) for source in found.sources] == [("bot", (f"{tmp_path}/logs/*.log",), "UTC")]
+    assert str(tmp_path / "state") in found.sources[0].follow.excluded
+    assert [(receiver.name, receiver.url) for receiver in found.receivers] == [("ops", "json://127.0.0.1:8080/alerts")]
+    assert [rule.min_severity for rule in found.watch.receivers] == ["warning"]
+
+
+def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
+    """Unknown keys, wrong types, two origins, no address, an unknown zone, a name that stands twice."""
+    found = mistakes(
+        tmp_path,
+        """
+pol_interval = "1s"
+[[source]]
+name = "bot"
+path = "x.log"
+journal = "bot.service"
+timezone = "Mars/Olympus"
+grace = 5
+[[source]]
+name = "bot"
+stdin = true
+starts = "end"
+[[receiver]]
+name = "ops"
+min_severity = 3
+[[receiver]]
+name = "mail"
+url = "json://x"
+env = "OPS"
+[models.toto]
+declare = "eager"
+[watch.latency]
+factor = "2"
+""",
+    )
+    assert [line.partition("; ")[0] for line in found] == [
+        "watch.toml: pol_interval: unknown key",
+        "watch.toml: models.toto.declare: unknown key",
+        "watch.toml: source[1].grace: 5 is not a duration such as \"90s\"",
+        "watch.toml: source[1].timezone: no zone 'Mars/Olympus' here",
+        "watch.toml: source[1]: a source has one of path, journal and stdin",
+        "watch.toml: source[2].starts: unknown key",
+        "watch.toml: receiver[1].min_severity: 3 is not text",
+        "watch.toml: receiver[1]: an address comes from one of url, url_file, credential and env",
+        "watch.toml: receiver[2]: an address comes from one of url, url_file, credential and env, not from url and env",
+        "watch.toml: watch.latency.factor: '2' is not a number",
+    ]  # fmt: skip
+    assert "pol_interval: unknown key; did you mean 'poll_interval'" in "".join(found)
+
+
+@pytest.mark.parametrize("text", ["", "[[receiver]]\nname='a'\nurl='json://x'", "x = [", "source = 1", "[source]\nname='a'"])
+def test_a_file_that_is_none_is_a_config_error(tmp_path: Path, text: str) -> None:
+    """No source, no TOML, a table in the wrong form: one line each, no traceback."""
+    assert all(line.startswith("watch.toml: ") for line in mistakes(tmp_path, text))
+
+
+def test_an_address_comes_from_a_file_a_credential_or_the_environment(tmp_path: Path) -> None:
+    """Wherever it comes from it is the address, and it is in no text of the configuration."""
+    (tmp_path / "url").write_text("json://user:canary1@h/\n")
+    (tmp_path / "ops").write_text("json://user:canary2@h/")
+    base = TEN_LINES.replace('url = "json://127.0.0.1:8080/alerts"', "{way}")
+    for way, environment in (
+        (f'url_file = "{tmp_path}/url"', {}),
+        ('credential = "ops"', {"CREDENTIALS_DIRECTORY": str(tmp_path)}),
+        ('env = "OPS_URL"', {"OPS_URL": "json://user:canary3@h/"}),
+    ):
+        found = config(tmp_path, base.replace("{way}", way), environment)
+        assert "canary" in found.receivers[0].url
+        assert "canary" not in repr(found)
+    assert "cannot be read" in mistakes(tmp_path, base.replace("{way}", 'env = "OTHER"'), {"OPS_URL": "x"})[0]
