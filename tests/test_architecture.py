@@ -24,8 +24,10 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "core": frozenset(),
     "sources": frozenset({"core"}),
     "report": frozenset({"core"}),
+    "respond": frozenset({"core"}),
     "config": frozenset({"core", "sources", "report"}),
     "workers": frozenset(),
+    "sender": frozenset({"core", "respond", "report"}),
     "survey": frozenset({"core", "sources", "config", "workers"}),
     "cli": frozenset({"core", "sources", "report", "config", "survey"}),
     "__main__": frozenset({"cli"}),
@@ -36,7 +38,8 @@ READING_ORDER = (
     "errors", "compile_id", "events", "causes", "prefix_grammar", "carriers", "prefixes", "rules", "scan", "records", "times", "shape", "sightings",
     "tables", "bulk", "lines", "readers", "detect", "trace", "sums", "context", "engine", "parts", "window", "fingerprint", "phases", "groups",
     "versions", "patterns", "remedies", "advice", "wording", "series", "findings", "stories", "baseline",
-    "acceptance", "decision", "analysis", "units", "heard", "notices",
+    "acceptance", "decision", "analysis", "units", "heard", "messages", "notices",
+    "notice_json", "parcels", "digests", "delivery",
 )  # fmt: skip
 CORE_LIBRARIES = frozenset({"re2", "hyperscan"})
 IMPURE_MODULES = frozenset(
