@@ -24,6 +24,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "core": frozenset(),
     "sources": frozenset({"core"}),
     "report": frozenset({"core"}),
+    "respond": frozenset({"core"}),
     "config": frozenset({"core", "sources", "report"}),
     "settings": frozenset({"core"}),
     "zones": frozenset(),
@@ -31,6 +32,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "store": frozenset({"core"}),
     "daemon": frozenset({"core", "sources", "respond", "store", "report", "config", "settings", "watch_config", "zones"}),
     "workers": frozenset(),
+    "sender": frozenset({"core", "respond", "report"}),
     "survey": frozenset({"core", "sources", "config", "workers"}),
     "cli": frozenset({"core", "sources", "report", "config", "survey", "zones", "daemon", "store", "respond", "watch_config", "settings"}),
     "__main__": frozenset({"cli"}),
@@ -42,7 +44,8 @@ READING_ORDER = (
     "tables", "bulk", "lines", "readers", "detect", "trace", "sums", "context", "engine", "live", "streams",
     "parts", "window", "fingerprint", "phases", "groups",
     "versions", "patterns", "remedies", "advice", "wording", "series", "findings", "stories", "baseline",
-    "acceptance", "decision", "analysis", "units", "heard", "notices",
+    "acceptance", "decision", "analysis", "units", "heard", "messages", "notices",
+    "notice_json", "parcels", "digests", "delivery",
 )  # fmt: skip
 CORE_LIBRARIES = frozenset({"re2", "hyperscan"})
 IMPURE_MODULES = frozenset(

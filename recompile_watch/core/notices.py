@@ -81,9 +81,10 @@ class Alert:
 class Notice:
     """One message to one receiver. id: unique; the same for each attempt to deliver it.
 
-    made_at: epoch seconds. alerts: the incidents of one group, worst first, at most ``MAX_ALERTS``; left_out counts
-    the others. host: where the watch runs. possible_duplicate: it may have been delivered already, just before the
-    watch was killed.
+    made_at: epoch seconds. alerts: the incidents of one group, worst first, at most ``MAX_ALERTS`` (a digest after an
+    outage may hold more); left_out counts the others. host: where the watch runs. possible_duplicate: it may have been
+    delivered already, just before the watch was killed. note: what to know of the whole notice, one sentence, such as
+    which receiver did not take it.
     """
 
     id: str
@@ -95,6 +96,7 @@ class Notice:
     alerts: tuple[Alert, ...]
     left_out: int = 0
     possible_duplicate: bool = False
+    note: str = ""
 
 
 MAX_ALERTS = 10

@@ -16,7 +16,7 @@ STANDARD_INPUT = "-"
 _STANDARD_INPUT_FD = 0
 _PIPE_BYTES = 1 << 16
 # Non-blocking, so that a FIFO that took a regular file's place cannot hang the open; no effect on regular files.
-_OPEN_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+OPEN_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 _ADVICE = {
     errno.ENOENT: "no such file or folder; check the spelling and the current folder",
@@ -68,7 +68,7 @@ def opened(path: str, *, fifo_wait_s: float) -> Iterator[OpenFile]:
         os.fstat(_STANDARD_INPUT_FD)
         yield OpenFile(_STANDARD_INPUT_FD, None)
         return
-    fd = os.open(path, _OPEN_FLAGS)
+    fd = os.open(path, OPEN_FLAGS)
     try:
         yield _ready(path, fd, fifo_wait_s)
     finally:
@@ -120,7 +120,7 @@ def read_some(fd: int, most_bytes: int) -> bytes:
 
 def first_bytes(path: str, most_bytes: int) -> bytes:
     """The start of a regular file. Raises OSError when it cannot be read."""
-    fd = os.open(path, _OPEN_FLAGS)
+    fd = os.open(path, OPEN_FLAGS)
     try:
         return os.read(fd, most_bytes)
     finally:

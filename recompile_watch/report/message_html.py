@@ -1,0 +1,102 @@
+"""A letter as HTML for mail: one page, styles inline, light and dark, nothing loaded from anywhere."""
+
+from collections.abc import Iterable
+from html import escape
+
+from recompile_watch.core.notices import NoticeSort
+from recompile_watch.report.letter import Letter, Log, Part, Remedy
+
+PICTURE_MARK = "<!--picture-->"  # the sender puts the picture of the events here, if one can be drawn
+_COLOURS = {"critical": "#c62828", "warning": "#b26a00", "unknown": "#7b1fa2"}
+_CALM = "#2e7d32"
+_PLAIN = "#37474f"
+_BODY = "margin:0;padding:16px;font:15px/1.45 -apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif;color:#1f2328;background:#ffffff"
+_PRE = (
+    "margin:8px 0;padding:10px;font:12.5px/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;background:#f3f4f6;"
+    "border-radius:6px;white-space:pre-wrap;word-break:break-word"
+)
+# Clients that know dark mode read this; the others show the inline colours.
+_DARK = (
+    "@media (prefers-color-scheme: dark){body{color:#e6edf3!important;background:#0d1117!important}"
+    "pre,code{background:#161b22!important;color:#e6edf3!important}.dim{color:#9aa4b2!important}.hit{background:#4b3a12!important}}"
+)
+
+
+def html_page(letter: Letter) -> str:
+    """The whole page."""
+    colour = _CALM if letter.notice.sort is NoticeSort.RESOLVED else _COLOURS.get(letter.notice.severity, _PLAIN)
+    body = "\n".join(_body(letter))
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><meta name="color-scheme" content="light dark">'
+        f"<title>{_text(letter.title)}</title><style>{_DARK}</style></head>\n"
+        f'<body style="{_BODY}"><div style="max-width:760px;border-left:4px solid {colour};padding-left:14px">\n{body}\n</div></body></html>\n'
+    )
+
+
+def _body(letter: Letter) -> Iterable[str]:
+    yield f'<h1 style="font-size:18px;margin:0 0 6px">{_text(letter.title)}</h1>'
+    yield f"<p>{_text(letter.lead)}</p>"
+    yield from (f"<p><strong>{_text(note)}</strong></p>" for note in letter.notes)
+    if letter.is_list:
+        yield _list(f"{_text(part.line)}{_todo(part)}" for part in letter.parts)
+    else:
+        for number, part in enumerate(letter.parts):
+            yield from _part(part, is_first=number == 0)
+    if letter.others:
+        yield _list(_text(line) for line in letter.others)
+    yield from (f"<p>See all: {_code(command)}</p>" for command in letter.more)
+    yield f'<p class="dim" style="color:#59636e;font-size:12.5px">recompile-watch on {_text(letter.notice.host)}, {_text(letter.sent_at)}</p>'
+
+
+def _part(part: Part, *, is_first: bool) -> Iterable[str]:
+    if not is_first:
+        yield f'<hr style="border:0;border-top:1px solid #8884"><p><strong>{_text(part.line)}</strong></p>'
+    else:
+        yield PICTURE_MARK
+    if part.log is not None:
+        yield _log(part.log)
+    yield from (_fact(label, text) for label, text in part.facts if label != "Why you got this")
+    if part.remedy is not None:
+        yield _remedy(part.remedy)
+    yield from (_fact(label, text) for label, text in part.facts if label == "Why you got this")
+    yield from (f"<p>See more: {_code(command)}</p>" for command in part.more)
+
+
+def _log(log: Log) -> str:
+    lines = []
+    for line in log.lines:
+        text = f"{line.number if line.number is not None else '':>7} {_text(line.text)}"
+        lines.append(f'<span class="hit" style="background:#fff3c4">{text}</span>' if line.is_matched else text)
+    return (
+        f'<p class="dim" style="color:#59636e;font-size:12.5px;margin:10px 0 0">{_text(log.place)}</p><pre style="{_PRE}">'
+        + "\n".join(lines)
+        + "</pre>"
+    )
+
+
+def _remedy(remedy: Remedy) -> str:
+    facts = "".join(f"<li>{_text(label)}: {_text(text)}</li>" for label, text in remedy.facts)
+    return (
+        f'<p><strong>{_text(remedy.head)}: {_text(remedy.title)}</strong></p><pre style="{_PRE}">{_text(remedy.apply)}</pre>'
+        f'<ul style="margin:4px 0 12px;padding-left:20px">{facts}</ul>'
+    )
+
+
+def _todo(part: Part) -> str:
+    return f"<br>→ {_text(part.remedy.title)}" if part.remedy is not None and part.alert.state != "resolved" else ""
+
+
+def _fact(label: str, text: str) -> str:
+    return f"<p><strong>{_text(label)}:</strong> {_text(text)}</p>"
+
+
+def _list(items: Iterable[str]) -> str:
+    return f'<ul style="padding-left:20px">{"".join(f"<li>{item}</li>" for item in items)}</ul>'
+
+
+def _code(text: str) -> str:
+    return f'<code style="font:12.5px ui-monospace,Menlo,Consolas,monospace">{_text(text)}</code>'
+
+
+def _text(text: str) -> str:
+    return escape(text, quote=True)

@@ -1,0 +1,1 @@
+"""Respond: what was decided becomes deeds. Messages are delivered here."""

@@ -1,0 +1,46 @@
+"""Receivers: where messages go, as configured, and which form of a message each takes."""
+
+import re
+from dataclasses import dataclass, field
+
+from recompile_watch.core.messages import Form
+
+_SLACK_HOOK = re.compile(r"https://hooks\.slack(?:-gov)?\.com/", re.IGNORECASE)
+_SLACK_ELSEWHERE = ("slack+http://", "slack+https://")
+_WARM_S = 600.0
+_WARM_MAIL_S = 5.0  # apprise and matplotlib hold 100 MB, and mail is in no hurry
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiverSettings:
+    """One ``[[receiver]]``.
+
+    name: unique. url: any apprise URL; a secret, which stands in no output. deadline_s: seconds that one attempt to
+    deliver may take, all in all (default 30); then the sender is stopped.
+    """
+
+    name: str
+    url: str = field(repr=False)
+    deadline_s: float = 30.0
+
+    @property
+    def form(self) -> Form:
+        """The form of message it takes."""
+        return form_of(self.url)
+
+    @property
+    def warm_s(self) -> float:
+        """How long its sender is kept after a message, in seconds."""
+        return _WARM_MAIL_S if self.form is Form.MAIL else _WARM_S
+
+
+def form_of(url: str) -> Form:
+    """The form that the receiver behind a URL takes. Slack bots (``xoxb-…`` tokens) and all unknown ones take text."""
+    scheme = url.partition("://")[0].lower()
+    if scheme in ("json", "jsons"):
+        return Form.JSON
+    if scheme in ("mailto", "mailtos"):
+        return Form.MAIL
+    if _SLACK_HOOK.match(url) or url.lower().startswith(_SLACK_ELSEWHERE):
+        return Form.SLACK
+    return Form.SLACK if scheme == "slack" and "xox" not in url.lower() else Form.TEXT

@@ -1,0 +1,148 @@
+"""The sender: a program of its own that delivers messages, so that a receiver that hangs stalls nothing else.
+
+Reads a greeting and then orders from standard input and answers each with one line; ends when its input ends, or with
+the daemon. Loads apprise or matplotlib only for a receiver that needs them: ``json://`` and Slack start in 50 ms.
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from typing import BinaryIO
+
+from recompile_watch.core.errors import DeliveryError
+from recompile_watch.core.messages import Delivered, Form, Message, Outcome, Picture, Reason, Refused, Retry
+from recompile_watch.respond.addresses import Address, body_of, json_address, secrets_of, slack_address
+from recompile_watch.respond.receivers import form_of
+from recompile_watch.respond.wire import Greeting, Order, Task, greeting_of, order_of, outcome_line
+
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+_STEPS = 3  # an attempt connects, sends and waits: each may take its share of the deadline
+
+
+def main() -> int:
+    """Answers orders until the input ends; 0 then, 1 when something else than the daemon speaks to it."""
+    return serve(sys.stdin.buffer, sys.stdout.buffer)
+
+
+def serve(orders: BinaryIO, answers: BinaryIO) -> int:
+    """Reads the greeting and the orders, writes the outcomes."""
+    try:
+        _settle_in(greeting_of(orders.readline()))
+        for line in orders:
+            order = order_of(line)
+            answers.write(outcome_line(order.id, deliver(order)))
+            answers.flush()
+    except (DeliveryError, BrokenPipeError):
+        return 1
+    return 0
+
+
+def deliver(order: Order) -> Outcome:
+    """Does what the order asks for. No outcome holds a secret of the receiver's address."""
+    try:
+        outcome = _check(order.url) if order.message is None or order.task is Task.CHECK else _send(order, order.message)
+    except DeliveryError as error:
+        outcome = Refused(Reason.ADDRESS, str(error))
+    except ImportError:
+        outcome = Refused(Reason.PLUGIN, "apprise, which speaks to this kind of receiver, is not installed; pip install apprise")
+    except Exception as error:  # noqa: BLE001  a plug-in of apprise may raise anything, and its text may hold the address
+        outcome = Retry(Reason.OTHER, f"sending failed ({type(error).__name__})", is_maybe_delivered=True)
+    return _without(outcome, secrets_of(order.url))
+
+
+def _check(url: str) -> Outcome:
+    match form_of(url):
+        case Form.JSON:
+            json_address(url)
+        case Form.SLACK:
+            slack_address(url)
+        case Form.MAIL:
+            _quieten(url)
+            from recompile_watch.respond.mail import mail_address
+
+            mail_address(url)
+        case Form.TEXT:
+            _quieten(url)
+            from recompile_watch.respond.others import check_other
+
+            check_other(url)
+    return Delivered()
+
+
+def _send(order: Order, message: Message) -> Outcome:
+    step_s = max(1.0, order.deadline_s / _STEPS)
+    match form_of(order.url):
+        case Form.JSON:
+            return _post(json_address(order.url), message, step_s)
+        case Form.SLACK:
+            return _post(slack_address(order.url), message, step_s)
+        case Form.MAIL:
+            return _mail(order, message, step_s)
+        case Form.TEXT:
+            _quieten(order.url)
+            from recompile_watch.respond.others import send_other
+
+            return send_other(message, order.url, order.deadline_s)
+
+
+def _post(address: Address, message: Message, step_s: float) -> Outcome:
+    from recompile_watch.respond.http import post
+
+    return post(address, body_of(address, message.payload), step_s)
+
+
+def _mail(order: Order, message: Message, step_s: float) -> Outcome:
+    _quieten(order.url)
+    from recompile_watch.respond.mail import mail_address, mime, send_mail
+
+    address = mail_address(order.url)
+    return send_mail(mime(message, order.id, address, _drawn(message.pictures)), address, step_s)
+
+
+def _drawn(pictures: Sequence[Picture]) -> list[bytes]:
+    """The pictures as PNG; none without matplotlib."""
+    if not pictures:
+        return []
+    try:
+        from recompile_watch.report.chart import draw
+
+        return [draw(picture) for picture in pictures]
+    except ImportError:
+        return []
+
+
+def _quieten(url: str) -> None:
+    from recompile_watch.respond.others import quieten
+
+    quieten(url)
+
+
+def _without(outcome: Outcome, secrets: Sequence[str]) -> Outcome:
+    """The outcome, its words without secrets; a last look, for no words are made of an address."""
+    words = outcome.words
+    for secret in secrets:
+        words = words.replace(secret, "***")
+    match outcome:
+        case Delivered():
+            return Delivered(words)
+        case Refused():
+            return Refused(outcome.reason, words)
+        case Retry():
+            return Retry(outcome.reason, words, outcome.after_s, outcome.is_maybe_delivered)
+
+
+def _settle_in(greeting: Greeting) -> None:
+    """Takes over the variables that may hold secrets, and dies with the daemon (on Linux; elsewhere its input ends)."""
+    os.environ.update(greeting.environment)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C at the terminal is for the daemon, which then closes the pipe
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != greeting.parent:
+            raise DeliveryError("the daemon is gone")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,246 @@
+"""One generation of a file: from the first byte to the last, in whole lines, each once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from recompile_watch.sources.content import Content
+from recompile_watch.sources.identity import SIGNATURE_BYTES, digest
+from recompile_watch.sources.marks import Around, Chunk, Mark
+
+BLOCK_BYTES = 1 << 20
+# Delivered bytes that are kept, so that a mark for a position among them needs no file, which may have been cut by then.
+_KEPT_BYTES = 64 << 10
+HOLE = b"\0" * 64
+
+
+class Outcome(Enum):
+    """What looking for the next chunk came to, when it was none."""
+
+    NOTHING = auto()  # no whole line, for now
+    WORKED = auto()  # on the way: lines counted, a hole skipped
+    CUT = auto()  # the file no longer holds what was read: cut short in place, perhaps filled again
+
+
+@dataclass(slots=True)
+class Generation:
+    """Reading of one generation. position: of the first byte not given; lines: line feeds before it.
+
+    is_current: the path leads to its file. is_complete: nobody writes to its file any more: a copy, or packed.
+    backlog_end: bytes before it were there at the very first start. counted_to: line feeds are counted up to here, the rest
+    up to the position before anything is given. quiet_since: the watch's clock at the last growth. last_growth_at: epoch
+    seconds.
+    """
+
+    stream: str
+    number: int
+    content: Content
+    device: int
+    inode: int
+    position: int = 0
+    lines: int = 0
+    head: bytes = b""
+    is_current: bool = True
+    is_complete: bool = False
+    block_bytes: int = BLOCK_BYTES
+    backlog_end: int = 0
+    counted_to: int = 0
+    size_bytes: int = 0
+    modified_ns: int = 0
+    links: int = 1
+    quiet_since: float = 0.0
+    last_growth_at: float | None = None
+    hole_bytes: int = 0
+    _recent: bytes = b""
+    _is_in_hole: bool = False
+    _is_drained: bool = False
+    _seen: tuple[int, int, int] = (-1, 0, 0)
+
+    @property
+    def file_key(self) -> tuple[int, int]:
+        """Device and inode."""
+        return self.device, self.inode
+
+    @property
+    def is_drained(self) -> bool:
+        """Nothing but the start of a line is left, as far as the last look showed."""
+        return self._is_drained
+
+    def start_at(self, position: int, lines: int) -> None:
+        """Begins at `position`, which must be the start of a line. Raises OSError."""
+        self.position, self.lines, self.counted_to = position, lines, position
+        self._recent = self.content.read(max(0, position - SIGNATURE_BYTES), min(position, SIGNATURE_BYTES))
+
+    def look_at_head(self) -> None:
+        """Takes the signature of what is there already. Raises OSError."""
+        status = self.content.status()
+        self.head = self.content.read(0, SIGNATURE_BYTES)
+        self.size_bytes, self.modified_ns = status.st_size, status.st_mtime_ns
+
+    def move_to(self, content: Content) -> None:
+        """The same bytes go on in another file, which a packed content gets ready for. Raises OSError."""
+        status = content.status()
+        self.content, self.device, self.inode = content, status.st_dev, status.st_ino
+        self._seen, self._is_drained, self.is_complete = (-1, 0, 0), False, True
+
+    def look(self, now: float, clock: float) -> Chunk | Outcome:
+        """The next chunk, at most one block of the file. Raises OSError."""
+        if not self.content.is_growing:
+            return self._look_at_packed()
+        status = self.content.status()
+        stamp = (status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        if status.st_size < max(self.position, len(self.head)):
+            return Outcome.CUT
+        is_news = stamp != self._seen
+        is_idle = self._is_drained and not is_news
+        block = b"" if is_idle else self.content.read(self.position, self.block_bytes)
+        # After reading, not before: had the file been cut meanwhile, the block could mix two generations.
+        if not self._is_itself(is_news):
+            return Outcome.CUT
+        if status.st_size > self.size_bytes:
+            self.quiet_since, self.last_growth_at = clock, now
+        self._seen, self.size_bytes, self.modified_ns, self.links = stamp, status.st_size, status.st_mtime_ns, status.st_nlink
+        if self.counted_to < self.position:
+            return self._count()
+        return Outcome.NOTHING if is_idle else self._chunk_of(block, status.st_size)
+
+    def rest(self) -> Chunk | None:
+        """The last line of a generation that ended without a line feed, and nothing more after it. Raises OSError."""
+        text = self.content.read(self.position, self.block_bytes).rstrip(b"\0")
+        return self._give(text) if text else None
+
+    def mark(self, position: int, lines: int, ended_at: float | None = None) -> Mark:
+        """The mark for a position at or before what was given."""
+        head = self.head
+        tail = self._bytes_before(position)
+        is_counting = self.counted_to < position
+        return Mark(
+            self.stream, self.number, self.device, self.inode, len(head), digest(head), position, len(tail), digest(tail),
+            self.lines if is_counting else lines, self.size_bytes, self.modified_ns, ended_at,
+            counted_bytes=self.counted_to if is_counting else None,
+        )  # fmt: skip
+
+    def excerpt(self, offset: int, before_lines: int, after_lines: int, side_bytes: int) -> Around | None:
+        """Lines around the one in which `offset` stands; None where they are gone."""
+        start = max(0, offset - side_bytes)
+        text = self._text(start, offset + side_bytes)
+        if text is None or offset - start >= len(text):
+            return None
+        before = text[: offset - start].split(b"\n")
+        after = text[offset - start :].split(b"\n")
+        if len(after) > 1:  # what follows the last line feed is a part of a line
+            after.pop()
+        if start and len(before) > 1:  # what comes before the first is one too
+            start += len(before[0]) + 1
+            before = before[1:]
+        left_out = before[: max(0, len(before) - 1 - before_lines)]
+        kept = before[len(left_out) :]
+        lines = (*kept[:-1], kept[-1] + after[0], *after[1 : 1 + after_lines])
+        return Around(start + sum(len(line) + 1 for line in left_out), lines, len(kept) - 1)
+
+    def _text(self, start: int, end: int) -> bytes | None:
+        """The bytes from `start` to `end` or what there is of them, as they were given."""
+        kept_from, kept = self.recent()
+        if kept_from <= start:
+            return kept[start - kept_from : end - kept_from]
+        try:
+            text = self.content.read(start, min(end, self.position) - start) if self.content.is_growing else b""
+            return text if text and self._is_itself(False) else None
+        except OSError:
+            return None
+
+    def recent(self) -> tuple[int, bytes]:
+        """The last bytes given, and the offset of the first of them."""
+        return self.position - len(self._recent), self._recent
+
+    def _is_itself(self, is_news: bool) -> bool:
+        """The bytes before the position are still there; with news the first bytes too, of which more are then known."""
+        tail = self._recent[-SIGNATURE_BYTES:]
+        if tail and self.content.read(self.position - len(tail), len(tail)) != tail:
+            return False
+        if is_news:
+            head = self.content.read(0, SIGNATURE_BYTES)
+            if not head.startswith(self.head):
+                return False
+            self.head = head
+        return True
+
+    def _count(self) -> Outcome:
+        block = self.content.read(self.counted_to, min(BLOCK_BYTES, self.position - self.counted_to))
+        self.lines += block.count(b"\n")
+        self.counted_to += len(block)
+        return Outcome.WORKED if block else Outcome.CUT
+
+    def _look_at_packed(self) -> Chunk | Outcome:
+        if not self.content.seek(self.position, BLOCK_BYTES):
+            return Outcome.WORKED
+        block = self.content.read(self.position, self.block_bytes)
+        at_end = self.position + len(block) if len(block) < self.block_bytes else self.position + len(block) + 1
+        self.size_bytes = max(self.size_bytes, self.position + len(block))
+        return self._chunk_of(block, at_end)
+
+    def _chunk_of(self, block: bytes, size_bytes: int) -> Chunk | Outcome:
+        """The whole lines of `block`, which stands at the position of a file of this size."""
+        reaches_end = self.position + len(block) >= size_bytes
+        self._is_drained = reaches_end
+        if b"\0" in block:
+            return self._chunk_before_hole(block, reaches_end)
+        self._is_in_hole = False
+        return self._chunk_of_text(block, is_cut_off=not reaches_end)
+
+    def _chunk_of_text(self, text: bytes, *, is_cut_off: bool) -> Chunk | Outcome:
+        end = text.rfind(b"\n") + 1
+        if end:
+            return self._give(text[:end] if end < len(text) else text)
+        if text and is_cut_off:
+            return self._give(text)
+        return Outcome.NOTHING
+
+    def _chunk_before_hole(self, block: bytes, reaches_end: bool) -> Chunk | Outcome:
+        """Holes are what a writer leaves that goes on at its old offset after the file was cut, and power cuts leave."""
+        starts_in_hole = block[0] == 0 and (self.position == 0 or self._is_in_hole)
+        start = 0 if starts_in_hole else block.find(HOLE)
+        if start < 0:
+            self._is_in_hole = False
+            return self._chunk_of_text(block, is_cut_off=not reaches_end)
+        after = len(block) - len(block[start:].lstrip(b"\0"))
+        may_be_filled = after == len(block) and reaches_end
+        if start:
+            self._is_drained = may_be_filled
+            end = block.rfind(b"\n", 0, start) + 1
+            if end:
+                return self._give(block[:end])
+            return Outcome.NOTHING if may_be_filled else self._give(block[:start])
+        if may_be_filled:
+            return Outcome.NOTHING
+        self._is_in_hole, self._is_drained = after == len(block), False
+        self.hole_bytes += after
+        self._pass(block[:after])
+        return Outcome.WORKED
+
+    def _give(self, payload: bytes) -> Chunk:
+        if self.position < self.backlog_end < self.position + len(payload):
+            payload = payload[: payload.find(b"\n", self.backlog_end - self.position - 1) + 1] or payload
+            self._is_drained = False
+        chunk = Chunk(self.stream, self.number, self.position, self.lines + 1, payload, self.position < self.backlog_end)
+        self.lines += payload.count(b"\n")
+        self._pass(payload)
+        return chunk
+
+    def _pass(self, payload: bytes) -> None:
+        self.position += len(payload)
+        self.counted_to = self.position
+        self._recent = payload[-_KEPT_BYTES:] if len(payload) >= _KEPT_BYTES else (self._recent + payload)[-_KEPT_BYTES:]
+
+    def _bytes_before(self, position: int) -> bytes:
+        """Up to SIGNATURE_BYTES before `position`, of the file as it was read; empty where nobody knows them any more."""
+        wanted = min(position, SIGNATURE_BYTES)
+        start, recent = self.recent()
+        if position - wanted >= start:
+            return recent[position - wanted - start : position - start]
+        try:
+            tail = self.content.read(position - wanted, wanted) if self.content.is_growing else b""
+            return tail if len(tail) == wanted and self._is_itself(False) else b""
+        except OSError:
+            return b""

@@ -1,0 +1,343 @@
+"""Which generations a followed path has: found again after a restart, rotated away, cut short, replaced, missed, new."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable
+
+from recompile_watch.core.errors import SourceError
+from recompile_watch.core.heard import Trouble, TroubleKind
+from recompile_watch.sources.content import Content, open_content
+from recompile_watch.sources.follow_settings import FollowSettings
+from recompile_watch.sources.generation import Generation
+from recompile_watch.sources.identity import holds, is_telling, open_holding
+from recompile_watch.sources.marks import Chunk, GenerationEnded, GenerationStarted, Mark
+from recompile_watch.sources.opening import shown
+from recompile_watch.sources.siblings import Family, Sibling, family_of, home_of, missed
+from recompile_watch.sources.stream import Clock, Stream, Troubles
+
+_ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR})
+FileKey = tuple[int, int]
+Given = Chunk | GenerationStarted | GenerationEnded
+
+
+class Lineage:
+    """Keeps the generations of all streams of one source in step with the files on the disk.
+
+    give: takes what is to be returned by the poll, in order.
+    """
+
+    def __init__(self, settings: FollowSettings, clock: Clock, troubles: Troubles, give: Callable[[Given], None]) -> None:
+        self._settings, self._clock, self._troubles, self._give = settings, clock, troubles, give
+        self._owners: dict[FileKey, Generation] = {}
+        self._elders: dict[FileKey, Mark] = {}
+        self.finished: dict[tuple[str, int], Generation] = {}
+        self.now = 0.0
+
+    @property
+    def open_count(self) -> int:
+        """Files held open."""
+        return len(self._owners)
+
+    def remember(self, ended: Mark) -> None:
+        """A generation that was read to its end: its file is not read again."""
+        self._elders[ended.file_key] = ended
+
+    def reconcile(self, stream: Stream) -> None:
+        """Finds out what the path leads to now. Raises OSError and SourceError."""
+        status = _status(stream.path)
+        key = (status.st_dev, status.st_ino) if status else None
+        if stream.pending and not self._is_parked(stream, status):
+            self._resume(stream, status)
+        current = stream.current
+        if stream.pending or (current is not None and key == current.file_key):
+            return
+        if current is not None and not self._leaves(stream, current, status):
+            return
+        if status is not None and key is not None:
+            self._arrive(stream, key)
+
+    def cut(self, stream: Stream, reading: Generation) -> None:
+        """The file of `reading` was cut short in place: what was not read may stand in a copy; what is there now is new."""
+        mark, live, was_current = reading.mark(reading.position, reading.lines), reading.content, reading.is_current
+        family = family_of(stream.path, self._settings.rotated_folders)
+        home = home_of(mark, family, self._is_taken)
+        self._owners.pop(reading.file_key, None)
+        if was_current:
+            self._retire(stream, reading)
+        if home is not None:
+            reading.move_to(home[1])
+            self._owners[reading.file_key] = reading
+        else:
+            self._lose(stream, mark, "was cut short in place, and no copy of it was left")
+            self._finish(stream, reading, is_gone=True)
+        self._read_missed(stream, mark, family, home[0].path if home else None)
+        new = self._begin(stream, live, is_current=was_current)
+        if not was_current:
+            stream.older.append(new)
+
+    def end(self, stream: Stream, reading: Generation) -> None:
+        """Everything of `reading` was given but an unfinished last line, which is given now. Raises OSError."""
+        rest = reading.rest()
+        if rest is not None:
+            self._give(rest)
+        content = reading.content
+        self._finish(stream, reading, is_gone=reading.links == 0)
+        content.close()
+
+    def park(self, stream: Stream, reading: Generation) -> None:
+        """Closes a file that is read to its end and quiet, to be opened again when it changes."""
+        status = reading.content.status()
+        stream.pending = [reading.mark(reading.position, reading.lines)]
+        stream.parked = (reading.device, reading.inode, status.st_size, status.st_mtime_ns)
+        self.drop(stream, reading)
+        self.finished[stream.path, reading.number] = reading
+
+    def drop(self, stream: Stream, reading: Generation) -> None:
+        """Closes the file of `reading` and takes it out of the stream."""
+        self._owners.pop(reading.file_key, None)
+        self._take_out(stream, reading)
+        reading.content.close()
+
+    def _is_parked(self, stream: Stream, status: os.stat_result | None) -> bool:
+        stamp = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns) if status else None
+        return stream.parked is not None and stream.parked == stamp
+
+    def _resume(self, stream: Stream, status: os.stat_result | None) -> None:
+        """Finds the files of the stored marks again. Raises OSError where the path's own cannot be opened."""
+        family: Family | None = None
+        while stream.pending:
+            mark = stream.pending[0]
+            if status is not None and (status.st_dev, status.st_ino) == mark.file_key and self._reopen(stream, mark, stream.path):
+                stream.pending.pop(0)
+                continue
+            family = family or family_of(stream.path, self._settings.rotated_folders)
+            self._resume_elsewhere(stream, mark, family, status)
+            stream.pending.pop(0)
+        stream.parked = None
+
+    def _resume_elsewhere(self, stream: Stream, mark: Mark, family: Family, status: os.stat_result | None) -> None:
+        place = family.place_of(mark.file_key)
+        if place is not None and os.path.realpath(place) != os.path.realpath(stream.path) and self._reopen(stream, mark, place):
+            return
+        home = home_of(mark, family, self._is_taken)
+        if home is not None:
+            self._take_up(stream, mark, home[1], is_current=False, is_complete=True)
+            return
+        if status is not None and self._may_continue(mark) and self._reopen(stream, mark, stream.path):
+            return
+        was_done = mark.generation < stream.newest and mark.position >= mark.size_bytes
+        if not was_done:
+            self._lose(stream, mark, "went while nobody watched: its file is gone or holds something else")
+        stream.last = mark
+        self._give(GenerationEnded(stream.path, mark.generation))
+
+    def _reopen(self, stream: Stream, mark: Mark, path: str) -> bool:
+        """Reads on after `mark` in the file at `path` if that still holds it."""
+        content = open_holding(path, mark)
+        if content is None:
+            return False
+        status = content.status()
+        if (status.st_dev, status.st_ino) in self._owners:
+            content.close()
+            return False
+        self._take_up(stream, mark, content, is_current=path == stream.path, is_complete=False)
+        return True
+
+    def _take_up(self, stream: Stream, mark: Mark, content: Content, *, is_current: bool, is_complete: bool) -> None:
+        reading = self._reading(stream, mark.generation, content)
+        reading.head = content.read(0, mark.head_bytes) if content.is_growing else b""
+        reading.start_at(mark.position, mark.lines)
+        reading.counted_to = mark.position if mark.counted_bytes is None else mark.counted_bytes
+        reading.is_complete, reading.modified_ns = is_complete or not content.is_growing, mark.modified_ns
+        reading.is_current = False
+        if is_current and stream.current is None:
+            stream.current, reading.is_current = reading, True
+        else:
+            stream.older.append(reading)
+        self.finished.pop((stream.path, mark.generation), None)
+
+    def _leaves(self, stream: Stream, current: Generation, status: os.stat_result | None) -> bool:
+        """The path no longer leads to the current file; False where that was replaced by one that goes on with it."""
+        current.links = current.content.status().st_nlink
+        if status is not None and current.links == 0 and self._may_continue(mark := current.mark(current.position, current.lines)):
+            if not current.is_drained:
+                return False
+            content = open_holding(stream.path, mark)
+            if content is not None:
+                self._replace(current, content)
+                return False
+        mark = current.mark(current.position, current.lines)
+        self._retire(stream, current)
+        family = family_of(stream.path, self._settings.rotated_folders)
+        self._read_missed(stream, mark, family, self._home_in(family, mark, is_open=True))
+        return True
+
+    def _replace(self, current: Generation, content: Content) -> None:
+        self._owners.pop(current.file_key, None)
+        current.content.close()
+        current.move_to(content)
+        current.is_complete = False
+        self._owners[current.file_key] = current
+
+    def _arrive(self, stream: Stream, key: FileKey) -> None:
+        """The path leads to a file that is not the current one."""
+        owner = self._owners.get(key)
+        if owner is not None:
+            if owner.stream == stream.path and owner in stream.older:  # it came back, as a link that is set back
+                stream.older.remove(owner)
+                stream.current, owner.is_current, owner.is_complete = owner, True, False
+            return
+        content = open_content(stream.path)
+        status = content.status()
+        if (status.st_dev, status.st_ino) in self._owners:
+            content.close()
+            return
+        if not content.is_growing:
+            content.close()
+            raise SourceError(f"{shown(stream.path)}: is packed, which no program writes to; read it with `recompile-watch analyze`")
+        elder = self._elder_in(key, content)
+        if elder is not None and status.st_size <= elder.position:
+            content.close()
+            return
+        if (mark := stream.reference()) is not None:
+            family = family_of(stream.path, self._settings.rotated_folders)
+            is_open = any(reading.number == mark.generation for reading in stream.generations())
+            self._read_missed(stream, mark, family, self._home_in(family, mark, is_open=is_open))
+        self._begin(stream, content, is_current=True, elder=elder)
+
+    def _home_in(self, family: Family, mark: Mark, *, is_open: bool) -> str | None:
+        """The path at which what `mark` stands in lies now, by device and inode, else by its content."""
+        place = family.place_of(mark.file_key)
+        if place is not None and (is_open or self._holds_at(place, mark)):
+            return place
+        home = home_of(mark, family, self._is_taken)
+        if home is None:
+            return None
+        home[1].close()
+        return home[0].path
+
+    def _holds_at(self, path: str, mark: Mark) -> bool:
+        try:
+            content = open_holding(path, mark)
+        except (OSError, SourceError):
+            return False
+        if content is not None:
+            content.close()
+        return content is not None and mark.head_bytes > 0
+
+    def _read_missed(self, stream: Stream, mark: Mark, family: Family, home: str | None) -> None:
+        """Generations that came and went between two looks."""
+        siblings, is_missing = missed(family, mark, home, self._is_taken)
+        for sibling in siblings:
+            if sibling.path != home and os.path.realpath(sibling.path) != os.path.realpath(stream.path):
+                self._begin_missed(stream, sibling)
+        if is_missing:
+            self._lose(stream, mark, "was rotated more than once between two looks, and one of the rotated files is gone")
+
+    def _begin_missed(self, stream: Stream, sibling: Sibling) -> None:
+        try:
+            content = open_content(sibling.path)
+        except (OSError, SourceError) as error:
+            self._troubles.once(Trouble(TroubleKind.GAP, stream.path, f"{shown(sibling.path)} was never read and cannot be: {error}"))
+            stream.gaps += 1
+            return
+        elder = self._elder_in(sibling.file_key, content)
+        if elder is not None and content.status().st_size <= elder.position:
+            content.close()
+            return
+        reading = self._begin(stream, content, is_current=False, elder=elder)
+        reading.is_complete = not content.is_growing
+        stream.older.append(reading)
+
+    def _begin(self, stream: Stream, content: Content, *, is_current: bool, elder: Mark | None = None) -> Generation:
+        stream.newest += 1
+        reading = self._reading(stream, stream.newest, content)
+        reading.is_current = is_current
+        if elder is not None:
+            reading.start_at(elder.position, elder.lines)
+        elif stream.first_size is not None:
+            _start_by_policy(reading, min(stream.first_size, content.status().st_size), self._settings.start)
+        stream.first_size = None
+        if is_current:
+            stream.current = reading
+        reading.look_at_head()
+        self._give(GenerationStarted(stream.path, reading.number, reading.position, reading.lines))
+        return reading
+
+    def _reading(self, stream: Stream, number: int, content: Content) -> Generation:
+        status = content.status()
+        reading = Generation(stream.path, number, content, status.st_dev, status.st_ino, block_bytes=self._settings.max_line_bytes)
+        reading.quiet_since = self._clock.seconds
+        self._owners[reading.file_key] = reading
+        return reading
+
+    def _retire(self, stream: Stream, current: Generation) -> None:
+        stream.current, current.is_current, current.quiet_since = None, False, self._clock.seconds
+        stream.older.append(current)
+
+    def _finish(self, stream: Stream, reading: Generation, *, is_gone: bool) -> None:
+        """Nothing more comes of it; its file, unless gone, is remembered."""
+        if self._owners.get(reading.file_key) is reading:
+            del self._owners[reading.file_key]
+        self._take_out(stream, reading)
+        mark = reading.mark(reading.position, reading.lines, ended_at=self.now)
+        if not is_gone:
+            self.remember(mark)
+        if stream.last is None or stream.last.generation <= mark.generation:
+            stream.last = mark
+        self.finished[stream.path, reading.number] = reading
+        self._give(GenerationEnded(stream.path, reading.number))
+
+    def _take_out(self, stream: Stream, reading: Generation) -> None:
+        stream.hole_bytes += reading.hole_bytes
+        if stream.current is reading:
+            stream.current = None
+        elif reading in stream.older:
+            stream.older.remove(reading)
+
+    def _lose(self, stream: Stream, mark: Mark, how: str) -> None:
+        stream.gaps += 1
+        known = max(0, mark.size_bytes - mark.position)
+        amount = f"at least {known} bytes" if known else "what was written since the last look"
+        text = f"{shown(stream.path)} {how}; {amount} may be lost; let the log be rotated by renaming, and less often than it is looked at"
+        self._troubles.once(Trouble(TroubleKind.GAP, stream.path, text))
+
+    def _may_continue(self, mark: Mark) -> bool:
+        return self._settings.on_replace == "continue" and is_telling(mark)
+
+    def _is_taken(self, key: FileKey) -> bool:
+        return key in self._owners
+
+    def _elder_in(self, key: FileKey, content: Content) -> Mark | None:
+        """The mark of the generation that was read to its end in this very file; its number may be used again by another."""
+        elder = self._elders.get(key)
+        if elder is None or not elder.head_bytes:
+            return None
+        if holds(content, elder):
+            return elder
+        self._elders.pop(key)
+        return None
+
+
+def _status(path: str) -> os.stat_result | None:
+    """What the path leads to; None for nothing. Raises OSError when that cannot be told."""
+    try:
+        return os.stat(path)
+    except OSError as error:
+        if error.errno in _ABSENT:
+            return None
+        raise
+
+
+def _start_by_policy(reading: Generation, size_bytes: int, start: str) -> None:
+    """Where reading begins at the very first start, in a file of this size then."""
+    if start == "begin":
+        reading.backlog_end = size_bytes
+        return
+    from_bytes = max(0, size_bytes - reading.block_bytes)
+    end = reading.content.read(from_bytes, size_bytes - from_bytes)
+    line_start = end.rfind(b"\n") + 1
+    reading.start_at(from_bytes + line_start if line_start or not from_bytes else size_bytes, 0)
+    reading.counted_to = 0

@@ -1,0 +1,130 @@
+"""Rotated siblings of a followed path: which of them holds what was being read, and which were never read."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from recompile_watch.core.errors import SourceError
+from recompile_watch.sources.content import Content, open_content
+from recompile_watch.sources.identity import holds
+from recompile_watch.sources.marks import Mark
+from recompile_watch.sources.rotation import oldest_first, parse_rotated_name
+
+_NS = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Sibling:
+    """One file beside the followed path. number: logrotate's (`bot.log.3` has 3), None for names of other kinds."""
+
+    path: str
+    file_key: tuple[int, int]
+    modified_ns: int
+    number: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """The rotated siblings of one path, oldest first, and every other file in their folders that could be one renamed."""
+
+    members: tuple[Sibling, ...]
+    keys_by_path: dict[str, tuple[int, int]]
+
+    def place_of(self, key: tuple[int, int]) -> str | None:
+        """Where the file with this device and inode lies now."""
+        return next((path for path, other in self.keys_by_path.items() if other == key), None)
+
+
+def family_of(path: str, folders: Sequence[str] = ()) -> Family:
+    """What lies beside `path`, and beside the file it leads to, and in `folders`; unreadable folders hold nothing."""
+    keys: dict[str, tuple[int, int]] = {}
+    by_name: dict[str, Sibling] = {}
+    for folder, live in _places(path, folders):
+        for entry_path, status in _files(folder):
+            key = status.st_dev, status.st_ino
+            keys.setdefault(entry_path, key)
+            name = os.path.basename(entry_path)
+            if name != live and parse_rotated_name(name).stem == live:
+                by_name.setdefault(name, Sibling(entry_path, key, status.st_mtime_ns, _number(name)))
+    return Family(tuple(by_name[name] for name in oldest_first(by_name)), keys)
+
+
+def _places(path: str, folders: Sequence[str]) -> list[tuple[str, str]]:
+    places = [os.path.split(path), os.path.split(os.path.realpath(path))]
+    places += [(folder, os.path.basename(path)) for folder in folders]
+    return list(dict.fromkeys((os.path.realpath(folder), name) for folder, name in places))
+
+
+def _files(folder: str) -> list[tuple[str, os.stat_result]]:
+    found: list[tuple[str, os.stat_result]] = []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if not entry.is_symlink() and entry.is_file():
+                    found.append((entry.path, entry.stat(follow_symlinks=False)))
+    except OSError:
+        return found
+    return [(path, status) for path, status in found if stat.S_ISREG(status.st_mode)]
+
+
+def _number(name: str) -> int | None:
+    age = parse_rotated_name(name).age
+    return -age[2] if age[2] < 0 and not age[1] else None
+
+
+def home_of(mark: Mark, family: Family, is_taken: Callable[[tuple[int, int]], bool]) -> tuple[Sibling, Content] | None:
+    """The sibling with the bytes that `mark` stands in, by content: packed, or a copy; open, ready to read on.
+
+    A file of which nothing was seen is told by its age alone: the oldest sibling that changed after it did.
+    """
+    for sibling in family.members:
+        # To the second: not every packer keeps the fraction of the time.
+        is_too_old = sibling.modified_ns // _NS < mark.modified_ns // _NS if mark.head_bytes else sibling.modified_ns <= mark.modified_ns
+        if is_too_old or is_taken(sibling.file_key):
+            continue
+        content = _opened(sibling.path)
+        if content is None:
+            continue
+        if _holds(content, mark):
+            return sibling, content
+        content.close()
+    return None
+
+
+def _opened(path: str) -> Content | None:
+    try:
+        return open_content(path)
+    except (OSError, SourceError):
+        return None
+
+
+def _holds(content: Content, mark: Mark) -> bool:
+    try:
+        return holds(content, mark)
+    except OSError:
+        return False
+
+
+def missed(family: Family, mark: Mark, home: str | None, is_taken: Callable[[tuple[int, int]], bool]) -> tuple[list[Sibling], bool]:
+    """The siblings that are younger than what `mark` stands in, which lies at `home` now; and whether one is missing among them.
+
+    Where it lies nowhere, or under a name without age, those that changed after it did.
+    """
+    places = [sibling.path for sibling in family.members]
+    if home in places:
+        at = places.index(home)
+        younger = list(family.members[at + 1 :])
+        is_missing = _has_gap(family.members[at:])
+    else:
+        younger = [sibling for sibling in family.members if sibling.modified_ns > mark.modified_ns]
+        is_missing = False
+    return [sibling for sibling in younger if not is_taken(sibling.file_key)], is_missing
+
+
+def _has_gap(members: Sequence[Sibling]) -> bool:
+    """`bot.log.3` and `bot.log.1` without a `bot.log.2`: three rotations, of which one left nothing."""
+    first = members[0].number
+    return first is not None and len([sibling for sibling in members if sibling.number is not None]) < first

@@ -1,0 +1,119 @@
+"""One followed path: its generations, and what is known of it between two looks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from recompile_watch.core.heard import Trouble, TroubleKind
+from recompile_watch.sources.generation import Generation
+from recompile_watch.sources.marks import Mark
+
+_FIRST_PAUSE_S = 1.0
+_LONGEST_PAUSE_S = 30.0
+# However far the wall clock jumps between two polls, timers go on by no more.
+_LONGEST_STEP_S = 60.0
+
+
+@dataclass(slots=True)
+class Clock:
+    """Seconds of watching: follows the wall clock, never back, and no jump of it by more than a minute."""
+
+    seconds: float = 0.0
+    _last: float | None = None
+
+    def advance(self, now: float) -> None:
+        """The wall clock says `now`."""
+        if self._last is not None:
+            self.seconds += min(max(now - self._last, 0.0), _LONGEST_STEP_S)
+        self._last = now
+
+
+@dataclass(slots=True)
+class Pause:
+    """Waiting before the next try of what failed: one second, then twice as long each time, at most half a minute."""
+
+    until: float = 0.0
+    _length: float = 0.0
+
+    def lengthen(self, clock: float) -> None:
+        """It failed again."""
+        self._length = min(max(2 * self._length, _FIRST_PAUSE_S), _LONGEST_PAUSE_S)
+        self.until = clock + self._length
+
+    def reset(self) -> None:
+        """It worked."""
+        self.until = self._length = 0.0
+
+
+@dataclass(slots=True)
+class Stream:
+    """One followed path.
+
+    current: what the path leads to. older: rotated away and not at their end, oldest first. pending: stored marks whose files
+    were not found again yet, oldest first. last: the newest generation that is read no more, or how the path was last seen
+    without one. newest: number of the newest generation. first_size: the size at the very first start, else None.
+    parked: (device, inode, size, modification) under which the pending file was closed to save a descriptor.
+    missing_since: the watch's clock when the path was first seen to lead nowhere, None while it leads somewhere.
+    """
+
+    path: str
+    current: Generation | None = None
+    older: list[Generation] = field(default_factory=list)
+    pending: list[Mark] = field(default_factory=list)
+    last: Mark | None = None
+    newest: int = 0
+    first_size: int | None = None
+    parked: tuple[int, int, int, int] | None = None
+    pause: Pause = field(default_factory=Pause)
+    missing_since: float | None = None
+    gaps: int = 0
+    hole_bytes: int = 0
+    last_growth_at: float | None = None
+    problem: str | None = None
+
+    def generations(self) -> Iterator[Generation]:
+        """All that are being read, oldest first."""
+        yield from list(self.older)
+        if self.current is not None:
+            yield self.current
+
+    def generation(self, number: int) -> Generation | None:
+        """The one with this number, if it is being read."""
+        return next((reading for reading in self.generations() if reading.number == number), None)
+
+    def reference(self) -> Mark | None:
+        """The newest content known, by which younger ones are told."""
+        newest = self.current or (self.older[-1] if self.older else None)
+        if newest is not None and (self.last is None or newest.number >= self.last.generation):
+            return newest.mark(newest.position, newest.lines)
+        return self.last
+
+
+@dataclass(slots=True)
+class Troubles:
+    """Faults of the watching: each told once when it begins and once when it is over."""
+
+    _open: set[tuple[TroubleKind, str]] = field(default_factory=set)
+    _news: list[Trouble] = field(default_factory=list)
+
+    def begin(self, kind: TroubleKind, subject: str, text: str) -> None:
+        """It is so; told if that is new."""
+        if (kind, subject) not in self._open:
+            self._open.add((kind, subject))
+            self._news.append(Trouble(kind, subject, text))
+
+    def end(self, kind: TroubleKind, subject: str, text: str) -> None:
+        """It is no longer so; told if it was."""
+        if (kind, subject) in self._open:
+            self._open.discard((kind, subject))
+            self._news.append(Trouble(kind, subject, text, is_over=True))
+
+    def once(self, trouble: Trouble) -> None:
+        """Something that happened, with no end to wait for."""
+        self._news.append(trouble)
+
+    def news(self) -> list[Trouble]:
+        """What is to be told since the last call."""
+        news, self._news = self._news, []
+        return news
