@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 from pathlib import Path
 
+from recompile_watch.core.delivery import DeliverySettings
 from recompile_watch.core.errors import ConfigError
 from recompile_watch.core.matchers import Matcher, parse_matcher
 from recompile_watch.core.watch_settings import DeclaredModel, Receiver, WatchedSource, WatchSettings
@@ -135,6 +136,7 @@ class WatchConfig:
     general: General
     sources: tuple[SourceConfig, ...]
     receivers: tuple[ReceiverSettings, ...]
+    deliveries: tuple[DeliverySettings, ...]
     watch: WatchSettings
     heartbeat_url: str | None = field(default=None, repr=False)
 
@@ -152,9 +154,9 @@ def read_config(file: Path, environment: Mapping[str, str] = os.environ) -> Watc
     if not source_tables:
         mistakes.add("", 'no [[source]]; write one with a name and a path, such as path = "/srv/bot/*.log"')
     _note_twins([source.name for source, _ in sources], "source", mistakes)
-    _note_twins([receiver.name for receiver, _ in receivers], "receiver", mistakes)
+    _note_twins([receiver.name for receiver, _, _ in receivers], "receiver", mistakes)
     models = tuple(DeclaredModel(name, model.declared) for name, model in general.models.items() if model.declared is not None)
-    given = {"receivers": tuple(rule for _, rule in receivers), "sources": tuple(watched for _, watched in sources), "models": models}
+    given = {"receivers": tuple(rule for _, _, rule in receivers), "sources": tuple(watched for _, watched in sources), "models": models}
     watch = read_table(WatchSettings, watch_table, "watch", mistakes, given)
     beat = general.heartbeat
     url = _secret(Address(beat.url, beat.url_file, beat.credential, beat.env), "heartbeat", environment, mistakes, is_needed=False)
@@ -162,7 +164,8 @@ def read_config(file: Path, environment: Mapping[str, str] = os.environ) -> Watc
         raise ConfigError("\n".join(mistakes.lines))
     folder = Path(general.state_dir).expanduser() if general.state_dir else default_state_folder(environment)
     followed = tuple(replace(source, follow=replace(source.follow, excluded=(*source.follow.excluded, str(folder)))) for source, _ in sources)
-    return WatchConfig(file, folder, general, followed, tuple(receiver for receiver, _ in receivers), watch, url)
+    addresses, deliveries = tuple(receiver for receiver, _, _ in receivers), tuple(delivery for _, delivery, _ in receivers)
+    return WatchConfig(file, folder, general, followed, addresses, deliveries, watch, url)
 
 
 def default_state_folder(environment: Mapping[str, str] = os.environ) -> Path:
@@ -200,8 +203,8 @@ def _source(table: Mapping[str, object], place: str, folder: Path, mistakes: Mis
 
 def _receiver(
     table: Mapping[str, object], place: str, environment: Mapping[str, str], mistakes: Mistakes
-) -> tuple[ReceiverSettings, Receiver] | None:
-    note_unknown(table, {*_names(Address), *_names(ReceiverSettings), *_names(Receiver)}, place, mistakes)
+) -> tuple[ReceiverSettings, DeliverySettings, Receiver] | None:
+    note_unknown(table, {*_names(Address), *_names(ReceiverSettings), *_names(DeliverySettings), *_names(Receiver)}, place, mistakes)
     address = read_table(Address, _part(table, Address), place, mistakes)
     rule = read_table(Receiver, _part(table, Receiver), place, mistakes)
     url = None if address is None else _secret(address, place, environment, mistakes, is_needed=True)
@@ -210,7 +213,8 @@ def _receiver(
     settings = read_table(
         ReceiverSettings, _part(table, ReceiverSettings, without="name url"), place, mistakes, {"name": rule.name, "url": url or ""}
     )
-    return None if settings is None else (settings, rule)
+    delivery = read_table(DeliverySettings, _part(table, DeliverySettings, without="name"), place, mistakes, {"name": rule.name})
+    return None if settings is None or delivery is None else (settings, delivery, rule)
 
 
 def _secret(address: Address, place: str, environment: Mapping[str, str], mistakes: Mistakes, *, is_needed: bool) -> str | None:

@@ -24,7 +24,7 @@ class DeliverySettings:
     """How one receiver is delivered to.
 
     name: of the receiver. fallback: name of the receiver that gets what this one does not take; default none.
-    rate_per_s: messages a second on average (default 1, Slack's limit for a webhook). burst: messages at once (default 3).
+    per_second: messages a second on average (default 1, Slack's limit for a webhook). burst: messages at once (default 3).
     first_wait_s: before the second attempt (default 5 s); doubled each time up to longest_wait_s (default 15 min).
     longest_retry_after_s: how long a receiver may ask to wait (default 1 h). late_s: not taken for so long, the
     fallback is told (default 15 min). give_up_s: not taken for so long, it is given up (default 24 h).
@@ -32,7 +32,7 @@ class DeliverySettings:
 
     name: str
     fallback: str | None = None
-    rate_per_s: float = 1.0
+    per_second: float = 1.0
     burst: int = 3
     first_wait_s: float = 5.0
     longest_wait_s: float = 900.0
@@ -52,7 +52,7 @@ class Outbox:
         self._settings = {one.name: one for one in settings}
         self._parcels: dict[str, Parcel] = {}
         self._changed: dict[str, Parcel] = {}
-        self._buckets = {name: _Bucket(one.rate_per_s, one.burst) for name, one in self._settings.items()}
+        self._buckets = {name: _Bucket(one.per_second, one.burst) for name, one in self._settings.items()}
         self._known_good: set[str] = set()  # receivers whose trouble, if any, was told to be over
         for parcel in parcels:
             if parcel.state is ParcelState.SENDING:

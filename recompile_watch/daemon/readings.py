@@ -1,7 +1,7 @@
 """Sources become events: the followers' bytes go through the streams' readings, and what is understood is noted."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, date, datetime, tzinfo
 from typing import Any, Protocol
 
@@ -12,22 +12,26 @@ from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.scan import Matcher
 from recompile_watch.core.streams import Piece, Seen, Stream
 from recompile_watch.core.times import TimeOptions
-from recompile_watch.sources.marks import Chunk, GenerationEnded, GenerationStarted, Mark, Progress, mark_to_json
+from recompile_watch.sources.marks import Around, Chunk, GenerationEnded, GenerationStarted, Mark, Progress, Watched, mark_to_json
 from recompile_watch.store import Changes
 from recompile_watch.zones import LocalZone
 
 SETTLE_S = 0.25  # a record is written at once; without a line for so long it is complete
 MAX_PLACES = 10_000
+LINES_BEFORE, LINES_AFTER = 2, 8
 
 
 class Follower(Protocol):
     """What gives the bytes of one source: followed files, the journal, standard input."""
 
-    def poll(self, now: float) -> Iterable[Chunk | GenerationStarted | GenerationEnded | Trouble]: ...
+    @property
+    def has_more(self) -> bool: ...
+    def poll(self, now: float) -> Sequence[Chunk | GenerationStarted | GenerationEnded | Trouble]: ...
     def mark(self, stream: str, generation: int, position: int, lines: int) -> Mark: ...
-    def release(self, stream: str, generation: int) -> None: ...
-    def excerpt(self, stream: str, generation: int, place: Place) -> Excerpt | None: ...
-    def progress(self) -> Iterable[Progress]: ...
+    def release(self, stream: str, generation: int) -> Mark | None: ...
+    def excerpt(self, stream: str, generation: int, offset: int, before_lines: int, after_lines: int) -> Around | None: ...
+    def progress(self) -> Sequence[Progress]: ...
+    def watched(self, now: float) -> Watched: ...
     def close(self) -> None: ...
 
 
@@ -54,6 +58,7 @@ class SourceReading:
         self._growing: dict[str, _Growing] = {}
         self._generation_of: dict[tuple[str, int], int] = {}
         self._troubles: list[Trouble] = []
+        self._is_new = True
         for stream, state in saved.items():
             self._growing[stream] = _Growing(self._stream(stream, state))
 
@@ -87,33 +92,39 @@ class SourceReading:
         waits = [growing.fed_at + SETTLE_S - monotonic for growing in self._growing.values() if not growing.stream.is_settled]
         return max(min(waits), 0.0) if waits else None
 
-    def note(self, changes: Changes) -> None:
+    def note(self, changes: Changes, now: float) -> None:
         """Puts what is understood since the last call into the changes: positions and states."""
-        for name, growing in self._growing.items():
-            if not growing.is_dirty:
-                continue
-            for position in growing.stream.positions().values():
-                mark = self.follower.mark(name, position.generation, position.offset, position.lines)
-                changes.put("marks", (self.name, name, position.generation), mark_to_json(mark))
-            changes.put("readings", (self.name, name), growing.stream.state())
-
-    def committed(self) -> None:
-        """What was noted is on disk."""
+        if self._is_new or any(growing.is_dirty for growing in self._growing.values()):
+            self._is_new = False
+            changes.put("facts", (f"watched/{self.name}",), asdict(self.follower.watched(now)))
+            for progress in self.follower.progress():
+                changes.put("facts", (f"progress/{self.name}/{progress.stream}",), asdict(progress))
         for name, growing in self._growing.items():
             if not growing.is_dirty:
                 continue
             growing.is_dirty = False
             positions = growing.stream.positions()
+            for position in positions.values():
+                mark = self.follower.mark(name, position.generation, position.offset, position.lines)
+                changes.put("marks", (self.name, name, position.generation), mark_to_json(mark))
             for generation, end in [*growing.ended.items()]:
                 if generation not in positions or positions[generation].offset >= end:
-                    self.follower.release(name, generation)
+                    kept = self.follower.release(name, generation)
+                    changes.put("marks", (self.name, name, generation), None if kept is None else mark_to_json(kept))
                     del growing.ended[generation]
+            changes.put("readings", (self.name, name), growing.stream.state())
             growing.stream.forget()
 
     def excerpt(self, place: Place) -> Excerpt | None:
         """The lines around an event of this source, while they can still be read."""
         generation = self._generation_of.get((place.source, place.offset))
-        return None if generation is None else self.follower.excerpt(place.source, generation, place)
+        if generation is None:
+            return None
+        around = self.follower.excerpt(place.source, generation, place.offset, LINES_BEFORE, LINES_AFTER)
+        if around is None:
+            return None
+        lines = tuple(line.decode("utf-8", "backslashreplace") for line in around.lines)
+        return Excerpt(place.source, max(1, place.line - around.at), lines, (around.at,))
 
     def _chunk(self, chunk: Chunk, now: float, monotonic: float) -> Heard:
         growing = self._growing_of(chunk.stream)

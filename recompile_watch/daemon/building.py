@@ -1,0 +1,88 @@
+"""A configuration and what the store remembers become the parts that the loop drives."""
+
+import os
+import socket
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from recompile_watch.config import load_catalog, load_rules
+from recompile_watch.core.delivery import Outbox
+from recompile_watch.core.errors import StoreError
+from recompile_watch.core.heard import Trouble, TroubleKind
+from recompile_watch.core.parcels import Parcel, parcel_from_json
+from recompile_watch.core.rules import Ruleset
+from recompile_watch.core.scan import LiteralMatcher
+from recompile_watch.core.watch import Watch
+from recompile_watch.daemon.loop import Parts
+from recompile_watch.daemon.readings import Follower, SourceReading
+from recompile_watch.market import is_market_open
+from recompile_watch.respond.courier import Courier
+from recompile_watch.sources.follow import Follower as FileFollower
+from recompile_watch.sources.marks import Mark, Watched, mark_from_json
+from recompile_watch.store import Store
+from recompile_watch.watch_config import SourceConfig, WatchConfig
+
+SENDER = (sys.executable, "-m", "recompile_watch.sender")
+
+
+def build(config: WatchConfig, store: Store, *, now: float) -> tuple[Parts, list[Trouble]]:
+    """The parts, and what is wrong with what was remembered: each damaged piece is told, and begun anew."""
+    rules = load_rules([Path(path) for path in config.general.rules.paths])
+    troubles: list[Trouble] = []
+    if store.quarantined is not None:
+        text = f"the state was damaged and lies in {store.quarantined} now; the watch began anew at the ends of the logs"
+        troubles.append(Trouble(TroubleKind.STATE_CORRUPT, "state", text))
+    watch = _watch(config, rules, store, troubles)
+    outbox = Outbox(config.deliveries, _parcels(store, troubles))
+    courier = Courier(config.receivers, SENDER, os.environ)
+    readings = list(_readings(config, store, rules, troubles))
+    return Parts(store, readings, watch, outbox, courier, {receiver.name: receiver for receiver in config.receivers}), troubles
+
+
+def _watch(config: WatchConfig, rules: Ruleset, store: Store, troubles: list[Trouble]) -> Watch:
+    memory = {str(name): value for (name,), value in store.load("memory").items()}
+    catalog, host = load_catalog(), socket.gethostname()
+    try:
+        return Watch(config.watch, rules, catalog, memory or None, host=host, is_market_open=is_market_open)
+    except StoreError as error:
+        troubles.append(Trouble(TroubleKind.STATE_CORRUPT, "memory", f"{error}; incidents begin anew"))
+        return Watch(config.watch, rules, catalog, None, host=host, is_market_open=is_market_open)
+
+
+def _parcels(store: Store, troubles: list[Trouble]) -> Iterator[Parcel]:
+    for value in store.load("outbox").values():
+        try:
+            yield parcel_from_json(value if isinstance(value, Mapping) else {})
+        except StoreError as error:
+            troubles.append(Trouble(TroubleKind.STATE_CORRUPT, "outbox", str(error)))
+
+
+def _readings(config: WatchConfig, store: Store, rules: Ruleset, troubles: list[Trouble]) -> Iterator[SourceReading]:
+    matcher = LiteralMatcher(rules.literals())
+    marks, states, watched = _marks(store, troubles), store.load("readings"), store.load("facts")
+    for source in config.sources:
+        saved = {str(stream): state for (name, stream), state in states.items() if name == source.name and isinstance(state, Mapping)}
+        follower = _follower(source, marks.get(source.name, []), _watched(watched.get((f"watched/{source.name}",))))
+        yield SourceReading(source.name, follower, source.zone, rules, matcher, saved)
+
+
+def _follower(source: SourceConfig, marks: list[Mark], watched: Watched | None) -> Follower:
+    return FileFollower(source.follow, marks, watched)
+
+
+def _marks(store: Store, troubles: list[Trouble]) -> dict[str, list[Mark]]:
+    found: dict[str, list[Mark]] = {}
+    for (source, *_), value in store.load("marks").items():
+        try:
+            found.setdefault(str(source), []).append(mark_from_json(value if isinstance(value, Mapping) else {}))
+        except StoreError as error:
+            troubles.append(Trouble(TroubleKind.STATE_CORRUPT, str(source), str(error)))
+    return found
+
+
+def _watched(value: object) -> Watched | None:
+    if not isinstance(value, Mapping):
+        return None
+    patterns, until = value.get("patterns"), value.get("until")
+    return Watched(tuple(patterns), float(until)) if isinstance(patterns, list) and isinstance(until, int | float) else None

@@ -1,0 +1,211 @@
+"""The loop: one turn reads what is new, decides, writes it down in one transaction, and only then tells.
+
+Nothing here waits but ``wait``. What cannot be written down adds up and is written later; reading and telling go on.
+"""
+
+import selectors
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from recompile_watch.core.delivery import Outbox
+from recompile_watch.core.errors import DeliveryError, StoreError
+from recompile_watch.core.heard import Heard, Trouble, TroubleKind
+from recompile_watch.core.notices import Alert, Notice
+from recompile_watch.core.commands import Command, Refusal
+from recompile_watch.core.parcels import ParcelState, parcel_to_json
+from recompile_watch.core.watch import Step, Watch
+from recompile_watch.daemon.readings import SourceReading
+from recompile_watch.report.message import message_of
+from recompile_watch.respond.courier import Courier
+from recompile_watch.respond.receivers import ReceiverSettings
+from recompile_watch.respond.wire import Job
+from recompile_watch.store import Changes, Store
+
+RETRY_S = 5.0  # between two attempts to write a state that could not be written
+_UNWRITABLE = "the state cannot be written; what was decided meanwhile is kept in memory and would be decided again after a kill: {error}"
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """The time, as two functions: epoch seconds, which may jump, and monotonic seconds, which do not."""
+
+    now: Callable[[], float]
+    monotonic: Callable[[], float]
+
+
+@dataclass(slots=True)
+class Parts:
+    """What the loop drives."""
+
+    store: Store
+    readings: list[SourceReading]
+    watch: Watch
+    outbox: Outbox
+    courier: Courier
+    receivers: Mapping[str, ReceiverSettings]
+
+
+class Loop:
+    """Drives the parts of one configuration. ``turn`` does all work that is due; ``wait`` sleeps until there is more."""
+
+    def __init__(self, parts: Parts, clock: Clock, selector: selectors.BaseSelector, *, poll_interval_s: float, state_dir: str | None = None) -> None:
+        self._parts, self._clock, self._selector = parts, clock, selector
+        self._poll_interval_s, self._state_dir = poll_interval_s, state_dir
+        self._unsaved = Changes()
+        self._retry_at = 0.0
+        self._is_unwritable = False
+        self._troubles: list[Trouble] = []
+        self._watched_fds: set[int] = set()
+        self.turns = 0
+        self.failed_commits = 0
+        self.has_more = False
+
+    def trouble(self, trouble: Trouble) -> None:
+        """A fault of the watching, told in the next turn."""
+        self._troubles.append(trouble)
+
+    def turn(self, *, settles_at_once: bool = False) -> bool:
+        """Does what is due. True when there was something to do."""
+        now, monotonic = self._clock.now(), self._clock.monotonic()
+        heard = self._read(now, monotonic, settles_at_once=settles_at_once)
+        self._collect(now, monotonic)
+        troubles, self._troubles = self._troubles, []
+        changes = Changes()
+        if heard or troubles:
+            self._take(self._parts.watch.feed(heard, troubles, now), changes, now)
+        due = self._parts.watch.next_due()
+        if due is not None and due <= now:
+            self._take(self._parts.watch.tick(now), changes, now)
+        for reading in self._parts.readings:
+            reading.note(changes, now)
+        self._deliver(changes, now, monotonic)
+        self.turns += 1
+        return bool(heard or troubles or not changes.is_empty)
+
+    def command(self, command: Command) -> None:
+        """Does what a person asks for, and writes it down. Raises StoreError with the reason of a refusal."""
+        now = self._clock.now()
+        changes = Changes()
+        step = self._parts.watch.command(command, now)
+        if isinstance(step, Refusal):
+            raise StoreError(step.text)
+        self._take(step, changes, now)
+        self._deliver(changes, now, self._clock.monotonic())
+
+    def wait(self, until_s: float | None = None) -> None:
+        """Sleeps until something is due or a descriptor is ready, at most ``until_s``; serves what is ready."""
+        self._watch_courier()
+        timeout_s = 0.0 if self.has_more else self._due_in()
+        for key, _ in self._selector.select(timeout_s if until_s is None else min(timeout_s, until_s)):
+            if key.data is not None:
+                key.data()
+
+    def close(self, grace_s: float) -> None:
+        """Gives out what waits, writes everything down, ends the senders."""
+        now = self._clock.now()
+        for result in self._parts.courier.close(grace_s):
+            self._troubles += self._parts.outbox.settle(result.id, result.outcome, now)
+        changes = Changes()
+        for reading in self._parts.readings:
+            reading.note(changes, now)
+        self._note_outbox(changes)
+        self._commit(changes, now, at_once=True)
+        self._unwatch_courier()
+        for reading in self._parts.readings:
+            reading.follower.close()
+
+    def _read(self, now: float, monotonic: float, *, settles_at_once: bool) -> list[Heard]:
+        heard: list[Heard] = []
+        self.has_more = False
+        for reading in self._parts.readings:
+            found, troubles = reading.poll(now, monotonic)
+            heard += found
+            heard += reading.settle(monotonic, at_once=settles_at_once and not reading.follower.has_more)
+            self._troubles += troubles
+            self.has_more = self.has_more or reading.follower.has_more
+        return heard
+
+    def _collect(self, now: float, monotonic: float) -> None:
+        """What became of messages under way."""
+        for result in self._parts.courier.collect(monotonic):
+            self._troubles += self._parts.outbox.settle(result.id, result.outcome, now)
+
+    def _take(self, step: Step, changes: Changes, now: float) -> None:
+        """Puts what the watch decided into the changes and the outbox."""
+        for name, value in step.memory.items():
+            changes.put("memory", (name,), value)
+        for name, row in step.incidents.items():
+            changes.put("incidents", (name,), row)
+        self._parts.outbox.add([self._with_excerpts(notice) for notice in step.notices], now)
+
+    def _deliver(self, changes: Changes, now: float, monotonic: float) -> None:
+        """Writes the changes down, then sends what is due. A message that cannot be noted as being sent is sent all the same."""
+        taken = self._parts.outbox.take(now)
+        self._note_outbox(changes)
+        self._commit(changes, now)
+        for notice in taken:
+            message = message_of(notice, self._parts.receivers[notice.receiver].form, now=now, state_dir=self._state_dir)
+            try:
+                self._parts.courier.submit(Job(notice.id, notice.receiver, message=message), monotonic)
+            except DeliveryError as error:
+                self._troubles.append(Trouble(TroubleKind.UNDELIVERED, notice.receiver, str(error)))
+
+    def _note_outbox(self, changes: Changes) -> None:
+        for parcel in self._parts.outbox.changes():
+            is_done = parcel.state in (ParcelState.SENT, ParcelState.DROPPED)
+            changes.put("outbox", (parcel.id, parcel.receiver), None if is_done else parcel_to_json(parcel))
+
+    def _commit(self, changes: Changes, now: float, *, at_once: bool = False) -> None:
+        self._unsaved.merge(changes)
+        if self._unsaved.is_empty or (self._is_unwritable and not at_once and self._clock.monotonic() < self._retry_at):
+            return
+        try:
+            self._parts.store.commit(self._unsaved)
+        except StoreError as error:
+            self.failed_commits += 1
+            self._retry_at = self._clock.monotonic() + RETRY_S
+            if not self._is_unwritable:
+                self._is_unwritable = True
+                self._troubles.append(Trouble(TroubleKind.STATE_UNWRITABLE, "state", _UNWRITABLE.format(error=error)))
+            return
+        self._unsaved = Changes()
+        if self._is_unwritable:
+            self._is_unwritable = False
+            self._troubles.append(Trouble(TroubleKind.STATE_UNWRITABLE, "state", "the state can be written again", is_over=True))
+
+    def _with_excerpts(self, notice: Notice) -> Notice:
+        return replace(notice, alerts=tuple(self._with_excerpt(alert) for alert in notice.alerts))
+
+    def _with_excerpt(self, alert: Alert) -> Alert:
+        """The alert with the lines around its newest event that can be read."""
+        for place in reversed(alert.places):
+            for reading in self._parts.readings:
+                excerpt = reading.excerpt(place)
+                if excerpt is not None:
+                    return replace(alert, excerpt=excerpt)
+        return alert
+
+    def _due_in(self) -> float:
+        """Seconds until something is due, at most the poll interval; more often only when there is work."""
+        now, monotonic = self._clock.now(), self._clock.monotonic()
+        waits = [self._poll_interval_s]
+        waits += [wait for reading in self._parts.readings if (wait := reading.next_settle(monotonic)) is not None]
+        watch_due, outbox_due, courier_due = self._parts.watch.next_due(), self._parts.outbox.next_due(now), self._parts.courier.next_due()
+        waits += [due - now for due in (watch_due, outbox_due) if due is not None]
+        waits += [courier_due - monotonic] if courier_due is not None else []
+        waits += [0.0] if self._troubles else []
+        return max(0.0, min(waits))
+
+    def _watch_courier(self) -> None:
+        """Lets the senders' pipes wake the loop."""
+        reading, writing = self._parts.courier.fds()
+        self._unwatch_courier()
+        for fd in {*reading, *writing}:
+            events = (selectors.EVENT_READ if fd in reading else 0) | (selectors.EVENT_WRITE if fd in writing else 0)
+            self._selector.register(fd, events, None)
+            self._watched_fds.add(fd)
+
+    def _unwatch_courier(self) -> None:
+        for fd in self._watched_fds:
+            self._selector.unregister(fd)
+        self._watched_fds.clear()

@@ -1,0 +1,159 @@
+"""The process that watches: from its start to its end, with signals, the service manager and the control socket."""
+
+import os
+import selectors
+import signal
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from recompile_watch.core.errors import ConfigError, RecompileWatchError, StoreError
+from recompile_watch.core.heard import Trouble, TroubleKind
+from recompile_watch.daemon.building import build
+from recompile_watch.daemon.control import ControlSocket
+from recompile_watch.daemon.journal import Journal
+from recompile_watch.daemon.loop import Clock, Loop
+from recompile_watch.daemon.questions import Questions
+from recompile_watch.daemon.service import Service
+from recompile_watch.store import Store
+from recompile_watch.watch_config import WatchConfig, default_state_folder, read_config
+
+STOP_GRACE_S = 10.0  # for messages under way when the watch is told to end; systemd waits 30 s
+MAX_BACK_OFF_S = 60.0
+RUNTIME_FOLDER = "RUNTIME_DIRECTORY"
+SYSTEM_CLOCK = Clock(time.time, time.monotonic)
+
+
+class Program:
+    """Watches with the configuration of a file until it is told to end."""
+
+    def __init__(self, file: Path, journal: Journal, *, clock: Clock = SYSTEM_CLOCK, service: Service | None = None) -> None:
+        """Raises ConfigError for a bad configuration, StoreError when the state directory cannot be used."""
+        self._file, self._journal, self._clock = file, journal, clock
+        self._service = service or Service()
+        self._config = read_config(file)
+        self._store = Store(self._config.state_folder, now=clock.now())
+        self._selector = selectors.DefaultSelector()
+        self._is_ending = self._must_reload = False
+        self._loop = self._new_loop(self._config)
+        self._failures = 0
+
+    def run(self) -> None:
+        """Watches until SIGTERM or SIGINT."""
+        with _signals(self._selector, self._end, self._reload_soon):
+            control = ControlSocket(runtime_folder(self._config), self._selector, Questions(lambda: self._loop, self._store, self._clock).answer)
+            self._journal.told("watch_started", config=str(self._file), state=str(self._config.state_folder), sources=len(self._config.sources))
+            try:
+                self._turn()
+                self._service.ready(self._status())
+                while not self._is_ending:
+                    self._loop.wait(self._service.watchdog_s / 2 if self._service.watchdog_s else None)
+                    self._turn()
+                    self._service.alive()
+                    if self._must_reload:
+                        self._reload()
+            finally:
+                self._service.stopping()
+                control.close()
+                self._close()
+
+    def run_once(self) -> None:
+        """Reads what is there, sends what is due, and ends; for cron."""
+        try:
+            while self._loop.turn(settles_at_once=True) or self._loop.has_more or self._loop.is_sending:
+                self._loop.wait()
+        finally:
+            self._close()
+
+    def _turn(self) -> None:
+        """One turn. The only catch-all: a fault of ours is told, and the loop goes on with growing pauses."""
+        try:
+            self._loop.turn()
+            self._failures = 0
+        except Exception as error:  # noqa: BLE001
+            self._failures += 1
+            self._journal.failed("turn_failed", error, failures=self._failures)
+            pause_s = min(2.0**self._failures, MAX_BACK_OFF_S, *([self._service.watchdog_s / 2] if self._service.watchdog_s else []))
+            self._selector.select(pause_s)
+            self._loop = self._new_loop(self._config)
+
+    def _new_loop(self, config: WatchConfig) -> Loop:
+        parts, troubles = build(config, self._store, now=self._clock.now())
+        state = None if config.state_folder == default_state_folder({}) else str(config.state_folder)
+        loop = Loop(parts, self._clock, self._selector, poll_interval_s=config.general.poll_interval_s, state_dir=state)
+        for trouble in troubles:
+            loop.trouble(trouble)
+        return loop
+
+    def _end(self) -> None:
+        self._is_ending = True
+
+    def _reload_soon(self) -> None:
+        self._must_reload = True
+
+    def _reload(self) -> None:
+        """Takes over a changed configuration; a bad one is told, and the old one stays."""
+        self._must_reload = False
+        self._service.reloading(self._clock.monotonic())
+        try:
+            config = read_config(self._file)
+            if config.state_folder != self._config.state_folder:
+                raise ConfigError(f"{self._file}: state_dir changes only with a restart")
+        except RecompileWatchError as error:
+            self._journal.told("reload_refused", error=str(error))
+            text = f"the changed configuration is bad, the old one stays: {str(error).splitlines()[0]}"
+            self._loop.trouble(Trouble(TroubleKind.BAD_RELOAD, str(self._file), text))
+        else:
+            self._loop.close(STOP_GRACE_S)
+            self._config = config
+            self._loop = self._new_loop(config)
+            self._loop.trouble(Trouble(TroubleKind.BAD_RELOAD, str(self._file), "the configuration was read again", is_over=True))
+            self._journal.told("config_reloaded", sources=len(config.sources), receivers=len(config.receivers))
+        self._service.ready(self._status())
+
+    def _status(self) -> str:
+        return f"watching {len(self._config.sources)} sources for {len(self._config.receivers)} receivers"
+
+    def _close(self) -> None:
+        try:
+            self._loop.close(STOP_GRACE_S)
+        except StoreError as error:
+            self._journal.told("state_unwritten", error=str(error))
+        self._store.close()
+        self._selector.close()
+
+
+def runtime_folder(config: WatchConfig) -> Path:
+    """Where the control socket lies: systemd's runtime directory, else the state directory."""
+    given = os.environ.get(RUNTIME_FOLDER, "").partition(":")[0]
+    return Path(given) if given else config.state_folder
+
+
+@contextmanager
+def _signals(selector: selectors.BaseSelector, end: object, reload: object) -> Iterator[None]:
+    """SIGTERM and SIGINT end, SIGHUP reloads; each wakes the loop through a pipe."""
+    wake, woken = socket.socketpair()
+    for channel in (wake, woken):
+        channel.setblocking(False)
+    handlers = {signal.SIGTERM: end, signal.SIGINT: end, signal.SIGHUP: reload}
+
+    def drain() -> None:
+        for number in woken.recv(4096):
+            handler = handlers.get(signal.Signals(number))
+            if callable(handler):
+                handler()
+
+    before_fd = signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
+    before = {number: signal.signal(number, lambda *_: None) for number in handlers}
+    selector.register(woken, selectors.EVENT_READ, drain)
+    try:
+        yield
+    finally:
+        selector.unregister(woken)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        signal.set_wakeup_fd(before_fd)
+        wake.close()
+        woken.close()

@@ -1,0 +1,56 @@
+"""What the control socket answers: how the watch is doing, and what a person asks it to do."""
+
+from collections.abc import Callable, Mapping
+
+from recompile_watch.core.commands import Acknowledge, Command, Silence, Unsilence
+from recompile_watch.core.errors import StoreError
+from recompile_watch.core.matchers import parse_matcher
+from recompile_watch.daemon.loop import Clock, Loop
+from recompile_watch.store import Store
+
+
+class Questions:
+    """Answers questions about the loop that runs now."""
+
+    def __init__(self, loop: Callable[[], Loop], store: Store, clock: Clock) -> None:
+        self._loop, self._store, self._clock = loop, store, clock
+
+    def answer(self, question: Mapping[str, object]) -> Mapping[str, object]:
+        """The answer, or ``{"error": one line}``."""
+        try:
+            if question.get("ask") == "status":
+                return self._loop().status()
+            self._loop().command(_command(question))
+        except (StoreError, ValueError) as error:
+            return {"error": str(error)}
+        return {"done": True}
+
+
+def _command(question: Mapping[str, object]) -> Command:
+    """The command that a question stands for. Raises ValueError."""
+    who, why = _text(question, "who"), _text(question, "why")
+    match question.get("ask"):
+        case "acknowledge":
+            return Acknowledge(_text(question, "incident"), _until(question), who, why)
+        case "silence":
+            texts, until = question.get("matchers"), _until(question)
+            if not isinstance(texts, list) or not texts or until is None:
+                raise ValueError("a silence needs matchers and an end")
+            return Silence(tuple(parse_matcher(str(text)) for text in texts), until, who, why)
+        case "unsilence":
+            return Unsilence(_text(question, "silence"))
+    raise ValueError("the watch does not know this question; it may be of another version than the command")
+
+
+def _text(question: Mapping[str, object], name: str) -> str:
+    value = question.get(name, "")
+    if not isinstance(value, str):
+        raise ValueError(f"{name} is no text")
+    return value
+
+
+def _until(question: Mapping[str, object]) -> float | None:
+    value = question.get("until")
+    if value is not None and not isinstance(value, int | float):
+        raise ValueError("until is no time")
+    return None if value is None else float(value)
