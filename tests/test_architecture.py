@@ -37,6 +37,9 @@ READING_ORDER = (
     "tables", "bulk", "lines", "readers", "detect", "trace", "sums", "context", "engine", "parts", "window", "fingerprint", "phases", "groups",
     "versions", "patterns", "remedies", "advice", "wording", "series", "findings", "stories", "baseline",
     "acceptance", "decision", "analysis", "units", "heard", "notices",
+    "codec", "shelves", "agenda", "moments", "matchers", "watch_settings", "lifecycle", "timeline", "incidents", "signals", "sight",
+    "watched_phases", "retelling", "casebook", "life", "inhibition", "routing", "alerts", "desks", "commands", "silences", "conditions",
+    "course", "watch",
 )  # fmt: skip
 CORE_LIBRARIES = frozenset({"re2", "hyperscan"})
 IMPURE_MODULES = frozenset(

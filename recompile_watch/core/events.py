@@ -4,7 +4,7 @@ An event is a value. What the log does not show is None, never a guess.
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 TORCH_KINDS = frozenset(
     {
@@ -117,3 +117,25 @@ def event_to_json(event: Event) -> dict[str, object]:
         "partial": event.partial,
         **event.extra,
     }
+
+
+_FIELDS = frozenset(
+    {"kind", "at", "time", "rank", "pid", "compile_id", "function", "file", "line_no", "reasons", "partial"}
+)  # fmt: skip
+
+
+def event_from_json(value: Mapping[str, object]) -> Event:
+    """The event of such an object. Raises KeyError, TypeError or ValueError when it is none."""
+    at = cast(Mapping[str, object], value["at"])
+    reasons = tuple(Reason(cast(str | None, r["entry"]), str(r["text"]), str(r["cause"])) for r in cast(list[Mapping[str, object]], value["reasons"]))
+    return Event(
+        str(value["kind"]), str(at["source"]), int(cast(int, at["line"])), int(cast(int, at["offset"])), cast(str | None, value["time"]),
+        cast(int | None, value["rank"]), cast(int | None, value["pid"]), cast(str | None, value["compile_id"]),
+        cast(str | None, value["function"]), cast(str | None, value["file"]), cast(int | None, value["line_no"]), reasons,
+        bool(value["partial"]), {name: _as_made(extra) for name, extra in value.items() if name not in _FIELDS},
+    )  # fmt: skip
+
+
+def _as_made(extra: object) -> object:
+    """Lists as the tuples that they were before they were JSON."""
+    return tuple(_as_made(item) for item in extra) if isinstance(extra, list | tuple) else extra
