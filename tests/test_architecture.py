@@ -46,6 +46,9 @@ READING_ORDER = (
     "versions", "patterns", "remedies", "advice", "wording", "series", "findings", "stories", "baseline",
     "acceptance", "decision", "analysis", "units", "heard", "messages", "notices",
     "notice_json", "parcels", "digests", "delivery",
+    "codec", "shelves", "agenda", "moments", "matchers", "watch_settings", "lifecycle", "timeline", "incidents", "signals", "sight",
+    "watched_phases", "retelling", "casebook", "life", "inhibition", "routing", "alerts", "desks", "commands", "silences", "conditions",
+    "course", "watch",
 )  # fmt: skip
 CORE_LIBRARIES = frozenset({"re2", "hyperscan"})
 IMPURE_MODULES = frozenset(

@@ -81,10 +81,13 @@ class Story:
 def advise(story: Story, catalog: Catalog, torch: VersionRange) -> tuple[Advice, ...]:
     """The remedies for a finding, the one to do first; empty where nothing fits. torch: the versions that it may be."""
     case = next((case for case in catalog.cases if _fits(case, story)), None)
-    if case is None:
-        return ()
+    return remedied(case.remedies, story, catalog, torch) if case is not None else ()
+
+
+def remedied(keys: Iterable[str], story: Story, catalog: Catalog, torch: VersionRange) -> tuple[Advice, ...]:
+    """The remedies of these keys, made exact for a finding."""
     words = _Words(story)
-    found = (catalog.remedy(key, story.kind, torch) for key in case.remedies)
+    found = (catalog.remedy(key, story.kind, torch) for key in keys)
     advice = [made for remedy in found if remedy is not None and (made := _made(remedy, words)) is not None]
     return tuple(advice[:MAX_ADVICE])
 

@@ -1,6 +1,6 @@
 """Events become a report: counts, findings, series and a status. Parts of a log add up: see ``Analysis.merge``."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -214,6 +214,27 @@ class Analysis:
             sources=tuple(self._source_report(source) for source in facts.sources), unread=dict(facts.unread),
             counts=dict(sorted(self._counts.items())), findings=findings, series=self._series.numbers(), decisions=decide(findings, known),
         )  # fmt: skip
+
+    def add_unseen(self, key: GroupKey, count: int, phases: Iterable[str]) -> None:
+        """Counts events of a group that are no longer at hand, as those of its latest process; all happened in ``phases``."""
+        group = self._groups.get(key)
+        if group is None:
+            return
+        group.count += count
+        last = (group.last.source, group.last.rank, group.last.pid, group.last.line_no)
+        if count:
+            group.processes[last] = group.processes.get(last, 0) + count
+        group.phases, group.inherited = set(phases), set()
+
+    def finding(self, key: GroupKey, torch_version: str | None, catalog: Catalog) -> Finding | None:
+        """What ``report`` would say of one group; None when it is not known."""
+        group, version = self._groups.get(key), version_of(torch_version)
+        if group is None:
+            return None
+        torch = exactly(version) if version is not None else self._shown_versions()
+        stories = Stories(self._groups.values(), catalog, frozenset(self._printed_limits), torch)
+        advice = advise(stories.of(group), catalog, torch) if catalog.cases else ()
+        return self._wording.finding(group, self._headroom(group), version, advice)
 
     def _findings(self, catalog: Catalog, version: Version | None) -> Iterator[Finding]:
         torch = exactly(version) if version is not None else self._shown_versions()

@@ -4,7 +4,7 @@ An event is a value. What the log does not show is None, never a guess.
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 TORCH_KINDS = frozenset(
     {
@@ -119,20 +119,23 @@ def event_to_json(event: Event) -> dict[str, object]:
     }
 
 
-_COMMON = frozenset({"kind", "at", "time", "rank", "pid", "compile_id", "function", "file", "line_no", "reasons", "partial"})
+_FIELDS = frozenset(
+    {"kind", "at", "time", "rank", "pid", "compile_id", "function", "file", "line_no", "reasons", "partial"}
+)  # fmt: skip
 
 
 def event_from_json(value: Mapping[str, object]) -> Event:
-    """The event that ``event_to_json`` wrote. Raises KeyError or TypeError when it is none."""
-    at, reasons = value["at"], value["reasons"]
-    if not isinstance(at, Mapping) or not isinstance(reasons, list):
-        raise TypeError("no event")
-    extra = {name: item for name, item in value.items() if name not in _COMMON}
-    event = Event(
-        value["kind"], at["source"], at["line"], at["offset"], value["time"], value["rank"], value["pid"], value["compile_id"],  # type: ignore[arg-type]
-        value["function"], value["file"], value["line_no"],  # type: ignore[arg-type]
-        tuple(Reason(reason["entry"], reason["text"], reason["cause"]) for reason in reasons), bool(value["partial"]), extra,
+    """The event of such an object. Raises KeyError, TypeError or ValueError when it is none."""
+    at = cast(Mapping[str, object], value["at"])
+    reasons = tuple(Reason(cast(str | None, r["entry"]), str(r["text"]), str(r["cause"])) for r in cast(list[Mapping[str, object]], value["reasons"]))
+    return Event(
+        str(value["kind"]), str(at["source"]), int(cast(int, at["line"])), int(cast(int, at["offset"])), cast(str | None, value["time"]),
+        cast(int | None, value["rank"]), cast(int | None, value["pid"]), cast(str | None, value["compile_id"]),
+        cast(str | None, value["function"]), cast(str | None, value["file"]), cast(int | None, value["line_no"]), reasons,
+        bool(value["partial"]), {name: _as_made(extra) for name, extra in value.items() if name not in _FIELDS},
     )  # fmt: skip
-    if not (isinstance(event.kind, str) and isinstance(event.source, str) and isinstance(event.line, int) and isinstance(event.offset, int)):
-        raise TypeError("no event")
-    return event
+
+
+def _as_made(extra: object) -> object:
+    """Lists as the tuples that they were before they were JSON."""
+    return tuple(_as_made(item) for item in extra) if isinstance(extra, list | tuple) else extra

@@ -35,7 +35,7 @@ NO_FINDING = frozenset(
     }
 )  # fmt: skip
 # In which order findings of the same severity are told: what stopped or changed the program first.
-_ORDER = (
+KIND_ORDER = (
     "recompile_limit_error", "cudagraph_overwritten_error", "recompile_forbidden", "compile_error", LIMIT_KIND, "out_of_memory", "cpu_fallback",
     "forecast_failure", "inverted_prediction", "synthetic_account", "bot_error", "cudagraph_skip", "cudagraph_rerecord",
     "cudagraph_dynamic_shapes_warning", "cudagraph_pending_backward_warning", "flex_attention_eager_fallback", "recompile", "graph_break",
@@ -212,8 +212,8 @@ def cause_of(event: Event) -> str | None:
 
 def in_order(findings: list[Finding]) -> tuple[Finding, ...]:
     """Worst first; within a severity what stopped the program, then the most frequent."""
-    rank = {kind: i for i, kind in enumerate(_ORDER)}
-    return tuple(sorted(findings, key=lambda f: (-SEVERITIES.index(f.severity), rank.get(f.kind, len(_ORDER)), -f.count, f.title, f.id)))
+    rank = {kind: i for i, kind in enumerate(KIND_ORDER)}
+    return tuple(sorted(findings, key=lambda f: (-SEVERITIES.index(f.severity), rank.get(f.kind, len(KIND_ORDER)), -f.count, f.title, f.id)))
 
 
 def severities(findings: tuple[Finding, ...]) -> Mapping[str, int]:

@@ -18,7 +18,7 @@ ACTIVITY_KINDS = frozenset(
 
 
 @dataclass(slots=True)
-class _Mark:
+class Mark:
     """The last model load or end of warm-up of a source. number: how many there were."""
 
     number: int
@@ -27,7 +27,7 @@ class _Mark:
 
 
 @dataclass(slots=True)
-class _Progress:
+class Progress:
     """One process of one source. phase: None while only what came before this part of the log could tell.
 
     first: its first dated event while the phase was None. last: its last sign of compiling. mark: the number of the
@@ -44,14 +44,14 @@ class Phases:
     """The phases of all processes, fed in log order."""
 
     def __init__(self) -> None:
-        self._marks: dict[str, _Mark] = {}
-        self._streams: dict[Stream, _Progress] = {}
+        self.marks: dict[str, Mark] = {}
+        self.streams: dict[Stream, Progress] = {}
 
     def mark(self, kind: str, source: str, at: datetime | None) -> None:
         """Takes a ``model_load`` or ``warmup_done``."""
-        before = self._marks.get(source)
+        before = self.marks.get(source)
         phase = "warmup" if kind == "model_load" else "steady"
-        self._marks[source] = _Mark(before.number + 1 if before else 1, phase, at)
+        self.marks[source] = Mark(before.number + 1 if before else 1, phase, at)
 
     def phase_at(self, kind: str, source: str, pid: int | None, at: datetime | None) -> tuple[Stream, str | None]:
         """The phase of an event, and the stream it belongs to; None while it is not known yet.
@@ -64,12 +64,12 @@ class Phases:
 
     def _step(self, kind: str, source: str, pid: int | None, at: datetime | None) -> tuple[Stream, str | None]:
         stream = (source, pid)
-        progress = self._streams.get(stream)
+        progress = self.streams.get(stream)
         if progress is None:
-            if len(self._streams) >= MAX_STREAMS:
+            if len(self.streams) >= MAX_STREAMS:
                 stream = (source, None)
-            progress = self._streams.setdefault(stream, _Progress())
-        if self._marks:
+            progress = self.streams.setdefault(stream, Progress())
+        if self.marks:
             self._catch_up(source, progress)
         if at is not None:
             if progress.last is not None and at - progress.last >= QUIET:
@@ -83,16 +83,16 @@ class Phases:
     def merge(self, later: "Phases") -> dict[Stream, str | None]:
         """Takes in the part of the log that follows; what its undecided streams turn out to be."""
         resolved: dict[Stream, str | None] = {}
-        for stream, progress in later._streams.items():
+        for stream, progress in later.streams.items():
             resolved[stream] = self._resolve(stream, progress)
-        for source, mark in later._marks.items():
-            before = self._marks.get(source)
-            self._marks[source] = _Mark(mark.number + (before.number if before else 0), mark.phase, mark.at)
+        for source, mark in later.marks.items():
+            before = self.marks.get(source)
+            self.marks[source] = Mark(mark.number + (before.number if before else 0), mark.phase, mark.at)
         return resolved
 
-    def _resolve(self, stream: Stream, follows: _Progress) -> str | None:
+    def _resolve(self, stream: Stream, follows: Progress) -> str | None:
         """Continues one stream with what happened to it in the later part."""
-        mine = self._streams.setdefault(stream, _Progress())
+        mine = self.streams.setdefault(stream, Progress())
         self._catch_up(stream[0], mine)
         base = mine.phase
         if follows.first is not None and mine.last is not None and follows.first - mine.last >= QUIET:
@@ -104,8 +104,8 @@ class Phases:
         mine.mark += follows.mark
         return base
 
-    def _catch_up(self, source: str, progress: _Progress) -> None:
-        mark = self._marks.get(source)
+    def _catch_up(self, source: str, progress: Progress) -> None:
+        mark = self.marks.get(source)
         if mark is not None and mark.number != progress.mark:
             progress.mark, progress.phase = mark.number, mark.phase
             progress.last = mark.at or progress.last

@@ -1,0 +1,267 @@
+"""The casebook: all incidents, found by what an event shows, with the events they remember and the words made of them."""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from recompile_watch.core.events import Event
+from recompile_watch.core.findings import LIMIT_KIND, Finding, group_key
+from recompile_watch.core.fingerprint import fingerprint
+from recompile_watch.core.groups import GroupKey
+from recompile_watch.core.incidents import MAX_SYMBOLS, Head, Incident, Remembered, Tail, Words
+from recompile_watch.core.lifecycle import State
+from recompile_watch.core.patterns import RESUMED
+from recompile_watch.core.retelling import Retelling, words_of
+from recompile_watch.core.rules import SEVERITIES
+from recompile_watch.core.shelves import Shelf
+from recompile_watch.core.signals import Signal
+from recompile_watch.core.timeline import Timeline
+from recompile_watch.core.wording import model_of
+
+MAX_INCIDENTS = 12_000
+HEAD_EVENTS = 64  # as many guards as analyze keeps of one problem
+TAIL_EVENTS = 8
+EACH_TOLD_ANEW = 16  # so many events are judged one by one, later ones at each doubling
+MAX_RAW = 20_000
+MAX_LIMIT_HITS = 64
+OTHERS = "(others)"
+NOWHERE = ("", None)
+_OVERWRITTEN = "cudagraph_overwritten"
+_STORY_KINDS = ("recompile", LIMIT_KIND, "recompile_limit_error", "graph_break", "cudagraph_skip")
+_SUBJECT_FIELDS = ("limit_name", "stance", "exception", "symbol", "model", "cause", "message", "compiled", "mode", "setting")
+_NEW_WORDS = Words("", "")
+Problem = tuple[GroupKey, str | None]
+
+
+@dataclass(slots=True)
+class Counter:
+    """Numbers over all incidents. events: remembered so far. incidents: made so far. overflowed: problems without one of their own."""
+
+    events: int = 0
+    incidents: int = 0
+    overflowed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When something is taken in. at: epoch seconds by the log's time. wall, steady: of the clocks."""
+
+    at: float
+    wall: float
+    steady: float
+
+
+class Casebook:
+    """All incidents that are not forgotten."""
+
+    def __init__(self, parts: Mapping[str, object], retelling: Retelling, host: str) -> None:
+        self.shelf = Shelf("incident", Incident, parts, MAX_INCIDENTS + len(SEVERITIES) * 50)
+        self._heads = Shelf("head", Head, parts, MAX_INCIDENTS * 2)
+        self._tails = Shelf("tail", Tail, parts, MAX_INCIDENTS * 2)
+        self._counter = Shelf("counter", Counter, parts, 1)
+        self._retelling, self._host = retelling, host
+        self._by_problem: dict[Problem, str] = {}
+        self._by_place: dict[tuple[str, str | None], dict[str, None]] = {}
+        self._by_kind: dict[str, dict[str, None]] = {}
+        self._raw: dict[tuple[object, ...], Problem] = {}
+        for incident in sorted(self.shelf.values(), key=lambda one: one.number):
+            self._index(incident)
+
+    @property
+    def shelves(self) -> tuple[Shelf[Incident], Shelf[Head], Shelf[Tail], Shelf[Counter]]:
+        """Everything that is remembered."""
+        return self.shelf, self._heads, self._tails, self._counter
+
+    @property
+    def counter(self) -> Counter:
+        """The numbers so far."""
+        return self._counter.get("all") or Counter()
+
+    def __iter__(self) -> Iterator[Incident]:
+        return iter(list(self.shelf.values()))
+
+    def get(self, name: str) -> Incident | None:
+        """The incident of an id."""
+        return self.shelf.get(name)
+
+    def named(self, start: str) -> list[Incident]:
+        """The incidents whose id begins so."""
+        exact = self.shelf.get(start)
+        return [exact] if exact is not None else [one for one in self.shelf.values() if start and one.id.startswith(start)]
+
+    def of_kinds(self, kinds: Iterable[str]) -> list[Incident]:
+        """The incidents of some kinds, the oldest first."""
+        return [one for kind in kinds for name in self._by_kind.get(kind, ()) if (one := self.shelf.get(name)) is not None]
+
+    def near(self, incident: Incident) -> list[Incident]:
+        """The incidents of the same function and those that name no function, the oldest first."""
+        names = {*self._by_place.get(_place(incident.function, incident.file), ()), *self._by_place.get(NOWHERE, ())}
+        return sorted((one for name in names if (one := self.shelf.get(name)) is not None), key=lambda one: one.number)
+
+    def problem(self, event: Event) -> Problem:
+        """Which problem an event shows, remembered: a storm repeats few of them very often."""
+        reason = event.reasons[0].text if event.reasons else None
+        raw = (event.kind, event.function, event.file, reason, *(str(event.extra.get(name)) for name in (*_SUBJECT_FIELDS, "refused")))
+        found = self._raw.get(raw)
+        if found is None:
+            if len(self._raw) >= MAX_RAW:
+                self._raw.clear()
+            found = self._raw[raw] = (group_key(event), model_of(event))
+        return found
+
+    def find(self, problem: Problem) -> Incident | None:
+        """The incident of a problem."""
+        name = self._by_problem.get(problem)
+        return self.shelf.get(name) if name is not None else None
+
+    def open(self, problem: Problem, severity: str, line_no: int | None, now: Moment) -> Incident:
+        """A new incident of a problem; of one that stands for the others of its kind when there are too many."""
+        if len(self.shelf) >= MAX_INCIDENTS and not self._make_room():
+            problem = (GroupKey(problem[0].kind, None, None, OTHERS), None)
+            self._count(overflowed=1)
+            known = self.find(problem)
+            if known is not None:
+                return known
+        number = self._count(incidents=1).incidents
+        key, model = problem
+        name = fingerprint(key.kind, key.function, key.file, key.subject)
+        incident = Incident(
+            _id(self._host, name, model, number, now.at), number, name, key.kind, key.function, key.file, key.subject, model, line_no, severity,
+            now.at, now.at, now.steady, now.steady, Timeline(now.at), _NEW_WORDS,
+        )  # fmt: skip
+        self.shelf.put(incident.id, incident)
+        self._index(incident)
+        return incident
+
+    def add(self, incident: Incident, event: Event, now: Moment, phase: str | None) -> None:
+        """Counts one event of an incident, and remembers it if it is among the first or the latest."""
+        incident.since, incident.until = min(incident.since, now.at), max(incident.until, now.at)
+        incident.line_no = incident.line_no if incident.line_no is not None else event.line_no
+        incident.timeline.add(now.at)
+        is_refused = bool(event.extra.get("refused")) and not incident.has_own_words
+        if is_refused:
+            incident.refused += 1
+        else:
+            incident.count += 1
+        if phase is not None and phase not in incident.phases:
+            incident.phases.append(phase)
+        symbol = event.extra.get("symbol")
+        for found, values in ((symbol, incident.symbols), (event.source, incident.sources)):
+            if isinstance(found, str) and found not in values and len(values) < MAX_SYMBOLS:
+                values.append(found)
+        self._remember(incident.id, event, is_refused=is_refused)
+        self.shelf.put(incident.id, incident)
+
+    def is_due(self, incident: Incident) -> bool:
+        """True when an incident has to be judged again after its latest event."""
+        count = incident.count + incident.refused
+        return count <= EACH_TOLD_ANEW or count & (count - 1) == 0
+
+    def finding(self, incident: Incident) -> Finding | None:
+        """What ``analyze`` would say of an incident that is made of events."""
+        head, tail = self._heads.get(incident.id), self._tails.get(incident.id)
+        if head is None or incident.has_own_words:
+            return None
+        own = head.events + (tail.events if tail else [])
+        return self._retelling.finding(incident, own, self._related(incident), tail.left_out if tail else 0)
+
+    def retell(self, incident: Incident) -> str:
+        """Makes the words of an incident anew; its severity by them."""
+        finding = self.finding(incident)
+        if finding is None:
+            return incident.severity
+        incident.words = words_of(finding, incident.count)
+        incident.model = incident.model or finding.model
+        self.shelf.put(incident.id, incident)
+        return finding.severity
+
+    def tell(self, incident: Incident, signal: Signal) -> None:
+        """Takes over the words of a condition."""
+        incident.words = self._retelling.words_of_signal(signal, self.events_of(incident), self._related(incident))
+        incident.has_own_words, incident.is_lasting = True, signal.is_lasting
+        self.shelf.put(incident.id, incident)
+
+    def events_of(self, incident: Incident) -> list[Remembered]:
+        """The events that an incident remembers."""
+        head, tail = self._heads.get(incident.id), self._tails.get(incident.id)
+        return (head.events if head else []) + (tail.events if tail else [])
+
+    def touch(self, incident: Incident) -> None:
+        """Says that an incident was changed in place."""
+        self.shelf.put(incident.id, incident)
+
+    def forget(self, incident: Incident) -> None:
+        """Drops an incident and its events."""
+        for shelf in (self.shelf, self._heads, self._tails):
+            shelf.drop(incident.id)
+        self._by_problem.pop((incident.key, incident.model), None)
+        self._by_kind.get(incident.kind, {}).pop(incident.id, None)
+        place = _place(incident.function, incident.file)
+        self._by_place.get(place, {}).pop(incident.id, None)
+        if not self._by_place.get(place):
+            self._by_place.pop(place, None)
+
+    def _index(self, incident: Incident) -> None:
+        self._by_problem[incident.key, incident.model] = incident.id
+        self._by_kind.setdefault(incident.kind, {})[incident.id] = None
+        if incident.function is not None or incident.kind in _STORY_KINDS:
+            self._by_place.setdefault(_place(incident.function, incident.file), {})[incident.id] = None
+
+    def _remember(self, name: str, event: Event, *, is_refused: bool) -> None:
+        head = self._heads.get(name) or Head()
+        if len(head.events) < HEAD_EVENTS:
+            head.events.append(Remembered(self._count(events=1).events, event))
+            self._heads.put(name, head)
+            return
+        tail = self._tails.get(name) or Tail()
+        tail.events.append(Remembered(self._count(events=1).events, event))
+        if len(tail.events) > TAIL_EVENTS:
+            gone = tail.events.pop(0).event
+            tail.left_out += 0 if gone.extra.get("refused") else 1
+        self._tails.put(name, tail)
+
+    def _related(self, incident: Incident) -> Iterator[Remembered]:
+        """Events of other incidents that belong to the story of this one."""
+        place = _place(incident.function, incident.file)
+        if place != NOWHERE:
+            for name in list(self._by_place.get(place, ()))[-MAX_LIMIT_HITS:]:
+                other = self.shelf.get(name)
+                if other is not None and other is not incident and other.kind in _STORY_KINDS:
+                    yield from self.events_of(other)
+        if incident.kind in _STORY_KINDS or incident.has_own_words:
+            for hit in self.of_kinds((LIMIT_KIND,))[-MAX_LIMIT_HITS:]:
+                yield from self.events_of(hit)[-1:]
+        elif incident.kind == "forecast_failure":
+            for other in self.of_kinds(("cudagraph_overwritten_error", "forecast_failure")):
+                if other.kind != "forecast_failure" or other.words.cause == _OVERWRITTEN:
+                    yield from self.events_of(other)[:1]
+
+    def _make_room(self) -> bool:
+        """Forgets what matters least among the incidents that changed longest ago; False when all of them matter."""
+        for found, incident in enumerate(self.shelf.values()):
+            if incident.state is State.RESOLVED or incident.severity == "info":
+                self.forget(incident)
+                return True
+            if found > MAX_RAW // 100:
+                break
+        return False
+
+    def _count(self, *, events: int = 0, incidents: int = 0, overflowed: int = 0) -> Counter:
+        counter = self.counter
+        counter.events += events
+        counter.incidents += incidents
+        counter.overflowed += overflowed
+        self._counter.put("all", counter)
+        return counter
+
+
+def _place(function: str | None, file: str | None) -> tuple[str, str | None]:
+    """A function and its file; the code behind a graph break belongs to the function that was cut."""
+    if function is None:
+        return NOWHERE
+    resumed = RESUMED.search(function)
+    return (resumed["name"] if resumed else function, file)
+
+
+def _id(host: str, name: str, model: str | None, number: int, at: float) -> str:
+    return hashlib.sha256(f"{host}\0{name}\0{model}\0{number}\0{at!r}".encode("utf-8", "replace")).hexdigest()[:12]

@@ -1,0 +1,271 @@
+"""The course of things: what an event, a signal, a person or mere time does to incidents, and whom it concerns."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from recompile_watch.core.agenda import Agenda
+from recompile_watch.core.alerts import places_of
+from recompile_watch.core.casebook import Casebook, Moment, Problem
+from recompile_watch.core.codec import Json
+from recompile_watch.core.commands import MAX_TEXT_CHARS, Acknowledge, Command, Refusal, Silence, Unsilence
+from recompile_watch.core.conditions import Conditions
+from recompile_watch.core.desks import Desks
+from recompile_watch.core.events import TORCH_KINDS, Event
+from recompile_watch.core.findings import NO_FINDING
+from recompile_watch.core.heard import Heard
+from recompile_watch.core.incidents import Acknowledgement, Incident, row_of
+from recompile_watch.core.inhibition import explained_by, explainer_of
+from recompile_watch.core.life import Life
+from recompile_watch.core.lifecycle import State
+from recompile_watch.core.moments import Clock
+from recompile_watch.core.retelling import words_of
+from recompile_watch.core.shelves import KeyedParts
+from recompile_watch.core.sight import Sight
+from recompile_watch.core.signals import Signal
+from recompile_watch.core.silences import Silences
+from recompile_watch.core.watch_settings import WatchSettings
+from recompile_watch.core.watched_phases import WatchedPhases
+
+HEALTHY = frozenset({"compile_mode", "profiler_report"})  # facts that only conditions judge
+MAX_EXPLAINED = 50
+NEVER = float("inf")
+
+
+class Course:
+    """Applies everything that happens to the incidents of a casebook."""
+
+    def __init__(
+        self, settings: WatchSettings, parts: Mapping[str, object], casebook: Casebook, silences: Silences, desks: Desks, clock: Clock,
+        agenda: Agenda, is_market_open: Callable[[float], bool], host: str,
+    ) -> None:  # fmt: skip
+        self._casebook, self._silences, self._desks, self._clock, self._agenda, self._host = casebook, silences, desks, clock, agenda, host
+        self._life = Life(settings.life)
+        self._phases = WatchedPhases(parts)
+        self._conditions = Conditions(settings, parts, is_market_open)
+        self._repeats: dict[str, float] = {}
+
+    @property
+    def shelves(self) -> Iterator[KeyedParts]:
+        """What is remembered besides incidents."""
+        yield from (self._phases.marks, self._phases.streams)
+        yield from self._conditions.shelves
+
+    def take(self, event: Event, at: float, heard: Heard) -> None:
+        """Takes one event. at: its moment by the log's time."""
+        phase = self._phases.of(event, at)
+        sight = Sight(at, self._clock.wall, self._clock.steady, phase, heard.source)
+        for signal in self._conditions.take(event, sight):
+            self.signal(signal, event, at, is_backlog=heard.is_backlog)
+        if event.kind == "model_load":
+            self._reloaded(event)
+        if event.kind not in NO_FINDING and event.kind not in HEALTHY and self._conditions.counts(event, sight):
+            self._see(self._casebook.problem(event), event, phase, Moment(at, self._clock.wall, self._clock.steady), heard.is_backlog)
+
+    def signal(self, signal: Signal, event: Event | None, at: float, *, is_backlog: bool = False) -> None:
+        """Takes what a condition, or the watching itself, says."""
+        problem = (signal.key, signal.model)
+        incident = self._casebook.find(problem)
+        if signal.is_over:
+            if incident is not None and incident.state is not State.RESOLVED:
+                self._life.over(incident, self._clock.steady)
+                self._settle(incident)
+            return
+        is_new = incident is None
+        now = Moment(at, self._clock.wall, self._clock.steady)
+        if incident is None:
+            incident = self._casebook.open(problem, signal.severity, signal.line_no, now)
+        returned = self._life.saw(incident, self._clock.steady)
+        if event is not None:
+            self._casebook.add(incident, event, now, None)
+        else:
+            incident.count += 1
+            incident.until = max(incident.until, at)
+            incident.timeline.add(at)
+        if signal.symbol is not None and signal.symbol not in incident.symbols:
+            incident.symbols.append(signal.symbol)
+        self._casebook.tell(incident, signal)
+        self._changed(incident, signal.severity, is_fresh=is_new or returned, is_backlog=is_backlog)
+
+    def hear(self, heard: Sequence[Heard], now: float) -> None:
+        """Takes which sources had lines, and that somebody watches at ``now``."""
+        for signal in self._conditions.hear(heard, now):
+            self.signal(signal, None, self._clock.wall)
+
+    def run(self, key: str) -> None:
+        """Does what is due under a key of the agenda."""
+        sort, _, name = key.partition("/")
+        match sort:
+            case "incident":
+                incident = self._casebook.get(name)
+                if incident is not None:
+                    self._review(incident)
+            case "receiver":
+                self._desks.run(name)
+            case "silence":
+                self._review_silence(name)
+            case "conditions":
+                for signal in self._conditions.run(self._clock.steady):
+                    self.signal(signal, None, self._clock.wall)
+        if sort != "receiver":
+            self._agenda.set("conditions/", self._conditions.due())
+
+    def schedule(self) -> None:
+        """Sets the whole agenda anew."""
+        for incident in self._casebook:
+            self._set(incident)
+        for kept in list(self._silences.shelf.values()):
+            self._agenda.set(f"silence/{kept.id}", self._clock.steady)
+        self._agenda.set("conditions/", self._conditions.due())
+        self._desks.schedule()
+
+    def tell_backlog(self) -> None:
+        """The old logs are read: one summary of what is still open."""
+        found = [incident for incident in self._casebook if incident.is_backlog]
+        for incident in found:
+            incident.is_backlog = False
+            self._casebook.touch(incident)
+        self._desks.summarise([incident for incident in found if incident.state is not State.RESOLVED])
+        for incident in found:
+            self._settle(incident)
+
+    def obey(self, command: Command) -> Refusal | None:
+        """Does what a person asks; else why not."""
+        match command:
+            case Acknowledge():
+                return self._acknowledge(command)
+            case Silence():
+                return self._silence(command)
+            case Unsilence():
+                found = self._silences.named(command.silence)
+                if len(found) != 1:
+                    return Refusal(f"{len(found) or 'no'} silences begin with '{command.silence[:40]}'; see recompile-watch incidents list")
+                self._silences.end(found[0])
+                self._unsilence(found[0].id)
+                self._agenda.set(f"silence/{found[0].id}", self._silences.due(found[0]))
+        return None
+
+    def row(self, incident: Incident, *, is_fresh: bool = True) -> dict[str, Json]:
+        """An incident as a row. is_fresh: its words are made anew."""
+        finding = self._casebook.finding(incident) if is_fresh and incident.words.made_for != incident.count else None
+        shown = incident if finding is None else replace(incident, words=words_of(finding, incident.count))
+        return row_of(shown, places_of(self._casebook.events_of(incident)), self._host)
+
+    def _see(self, problem: Problem, event: Event, phase: str | None, now: Moment, is_backlog: bool) -> None:
+        incident = self._casebook.find(problem)
+        is_new = incident is None
+        if incident is None:
+            incident = self._casebook.open(problem, "info", event.line_no, now)
+        returned = self._life.saw(incident, now.steady)
+        self._casebook.add(incident, event, now, phase)
+        if is_new or returned or self._casebook.is_due(incident) or now.steady >= self._repeats.get(incident.id, NEVER):
+            severity = self._casebook.retell(incident)
+            self._changed(incident, severity, is_fresh=is_new or returned, is_backlog=is_backlog)
+        elif incident.explained_by is not None or incident.over_at is not None or is_warm_up_over(incident, phase):
+            self._changed(incident, incident.severity, is_fresh=False, is_backlog=is_backlog)
+
+    def _changed(self, incident: Incident, severity: str, *, is_fresh: bool, is_backlog: bool) -> None:
+        """After an event: severity, silences, explanations, and whom it concerns."""
+        if is_fresh:
+            incident.is_backlog = is_backlog
+        worse = self._life.worsened(incident, severity)
+        if is_fresh or worse:
+            for name in self._silences.covering(incident.values(self._host)):
+                self._life.silence(incident, name)
+        cause = self._casebook.get(incident.explained_by) if incident.explained_by is not None else None
+        if cause is None or cause.state is State.RESOLVED:
+            incident.explained_by = None
+            self._explain(incident)
+        self._settle(incident)
+
+    def _explain(self, incident: Incident) -> None:
+        cause = explainer_of(incident, self._casebook)
+        pairs = [(cause, incident)] if cause is not None else []
+        pairs += [(incident, effect) for effect in explained_by(incident, self._casebook) if effect.explained_by is None]
+        for one, effect in pairs:
+            effect.explained_by = one.id
+            if effect.id not in one.explains and len(one.explains) < MAX_EXPLAINED:
+                one.explains.append(effect.id)
+                self._casebook.touch(one)
+            self._casebook.touch(effect)
+
+    def _settle(self, incident: Incident) -> None:
+        """Tells whom it concerns, and sets when the incident is looked at next."""
+        self._desks.consider(incident)
+        self._casebook.touch(incident)
+        self._set(incident)
+
+    def _review(self, incident: Incident) -> None:
+        if self._life.is_forgotten(incident, self._clock):
+            self._repeats.pop(incident.id, None)
+            self._casebook.forget(incident)
+            return
+        if self._life.review(incident, self._clock):
+            self._casebook.touch(incident)
+        self._desks.review(incident)
+        self._set(incident)
+
+    def _set(self, incident: Incident) -> None:
+        dues = [due for due in (self._life.due(incident, self._clock), self._desks.due(incident)) if due is not None]
+        self._agenda.set(f"incident/{incident.id}", min(dues, default=None))
+        repeat = self._desks.repeat_due(incident)
+        if repeat is None:
+            self._repeats.pop(incident.id, None)
+        else:
+            self._repeats[incident.id] = repeat
+
+    def _reloaded(self, event: Event) -> None:
+        model = event.extra.get("model")
+        for incident in self._casebook.of_kinds(sorted(TORCH_KINDS)):
+            if incident.state is not State.RESOLVED and (incident.model == model or (incident.model is None and event.source in incident.sources)):
+                self._life.reloaded(incident, self._clock)
+                self._settle(incident)
+
+    def _acknowledge(self, command: Acknowledge) -> Refusal | None:
+        found = self._casebook.named(command.incident)
+        if len(found) != 1:
+            return Refusal(f"{len(found) or 'no'} incidents begin with '{command.incident[:40]}'; see recompile-watch incidents list")
+        if command.until is not None and command.until <= self._clock.wall:
+            return Refusal("the acknowledgement would have ended already; name a later time")
+        if found[0].state is State.RESOLVED:
+            return Refusal(f"incident {found[0].id} is over; there is nothing to acknowledge")
+        self._life.acknowledge(found[0], Acknowledgement(command.who[:MAX_TEXT_CHARS], command.why[:MAX_TEXT_CHARS], command.until))
+        self._settle(found[0])
+        return None
+
+    def _silence(self, command: Silence) -> Refusal | None:
+        if not command.matchers:
+            return Refusal("a silence needs at least one matcher, such as kind=cudagraph_skip")
+        if command.until <= self._clock.wall:
+            return Refusal("the silence would have ended already; name a later time")
+        kept = self._silences.add(command)
+        self._cover(kept.id)
+        self._agenda.set(f"silence/{kept.id}", self._silences.due(kept))
+        return None
+
+    def _cover(self, name: str) -> None:
+        for incident in self._casebook:
+            if incident.state is not State.RESOLVED and name in self._silences.covering(incident.values(self._host)):
+                self._life.silence(incident, name)
+                self._settle(incident)
+
+    def _unsilence(self, name: str) -> None:
+        for incident in self._casebook:
+            if self._life.unsilence(incident, name):
+                self._settle(incident)
+
+    def _review_silence(self, name: str) -> None:
+        kept = self._silences.shelf.get(name)
+        if kept is None:
+            return
+        if self._silences.review(kept):
+            if kept.is_active:
+                self._cover(name)
+            else:
+                self._unsilence(name)
+        if name in self._silences.shelf:
+            self._agenda.set(f"silence/{name}", max(self._silences.due(kept), self._clock.steady + 1e-3))
+
+
+def is_warm_up_over(incident: Incident, phase: str | None) -> bool:
+    """True when an incident that was expected while its model warmed up goes on afterwards."""
+    return incident.kind == "recompile" and phase != "warmup" and not incident.told

@@ -1,0 +1,61 @@
+"""Says of an incident what ``analyze`` would say: a small analysis of the events that are remembered."""
+
+from collections.abc import Iterable, Sequence
+
+from recompile_watch.core.advice import Advice, Story, remedied
+from recompile_watch.core.analysis import Analysis
+from recompile_watch.core.events import TORCH_KINDS
+from recompile_watch.core.findings import Finding, group_key
+from recompile_watch.core.groups import GroupKey
+from recompile_watch.core.incidents import Incident, Remembered, Words
+from recompile_watch.core.remedies import Catalog
+from recompile_watch.core.rules import Ruleset
+from recompile_watch.core.signals import Signal
+from recompile_watch.core.versions import ANY_VERSION, exactly, version_of
+
+
+class Retelling:
+    """Makes the words of incidents. torch_version: as the user names it."""
+
+    def __init__(self, rules: Ruleset, catalog: Catalog, torch_version: str | None) -> None:
+        self._rules, self._catalog, self._torch_version = rules, catalog, torch_version
+
+    def finding(self, incident: Incident, own: Sequence[Remembered], related: Iterable[Remembered], left_out: int) -> Finding | None:
+        """The finding of an incident made of events. related: events of other incidents that belong to its story."""
+        return self._finding(incident.key, own, related, left_out, incident.phases)
+
+    def words_of_signal(self, signal: Signal, events: Sequence[Remembered], related: Iterable[Remembered]) -> Words:
+        """The words of a condition, with the advice that its remedies give, else the one for the event that raised it."""
+        version = version_of(self._torch_version)
+        torch = exactly(version) if version is not None else ANY_VERSION
+        advice: tuple[Advice, ...] = ()
+        if signal.remedies:
+            model = self._catalog.model(signal.model)
+            story = Story(
+                signal.kind, signal.cause, signal.function, signal.file, signal.line_no, signal.title, (), frozenset(),
+                disable=model.disable if model else None,
+            )  # fmt: skip
+            advice = remedied(signal.remedies, story, self._catalog, torch)
+        elif events and events[-1].event.kind in TORCH_KINDS:
+            found = self._finding(group_key(events[-1].event), events, related, 0, ())
+            advice = found.advice if found is not None else ()
+        return Words(signal.title, signal.cost, signal.cause, advice=advice)
+
+    def _finding(
+        self, key: GroupKey, own: Sequence[Remembered], related: Iterable[Remembered], left_out: int, phases: Sequence[str]
+    ) -> Finding | None:
+        by_number = {item.n: item.event for item in (*related, *own)}
+        analysis = Analysis(self._rules)
+        for _, event in sorted(by_number.items()):
+            analysis.add(event)
+        analysis.add_unseen(key, left_out, phases)
+        return analysis.finding(key, self._torch_version, self._catalog)
+
+
+def words_of(finding: Finding, count: int) -> Words:
+    """What an incident takes from its finding."""
+    headroom = finding.headroom
+    return Words(
+        finding.title, finding.consequence, finding.cause, finding.phase, headroom.entries if headroom else None,
+        headroom.limit if headroom else None, finding.advice, count,
+    )  # fmt: skip

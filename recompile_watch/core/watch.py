@@ -1,0 +1,223 @@
+"""The watch: events and time go in, incidents and notices come out.
+
+It has no clock of its own. ``now`` is the wall time in epoch seconds, and ``tick`` must be called when ``next_due``
+says so, also while an old log is replayed by its own time: a call that comes much later than that means to the watch
+that the machine slept, and nothing counts as quiet in a time that nobody observed.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from recompile_watch.core.agenda import Agenda
+from recompile_watch.core.casebook import Casebook
+from recompile_watch.core.codec import Json
+from recompile_watch.core.commands import Command, Refusal
+from recompile_watch.core.course import Course
+from recompile_watch.core.desks import Desks
+from recompile_watch.core.events import Event
+from recompile_watch.core.findings import KIND_ORDER
+from recompile_watch.core.heard import Heard, Trouble
+from recompile_watch.core.moments import BACK_S, OVERSLEPT_S, Clock, LogTimes
+from recompile_watch.core.notices import Notice
+from recompile_watch.core.remedies import Catalog
+from recompile_watch.core.retelling import Retelling
+from recompile_watch.core.rules import Ruleset
+from recompile_watch.core.shelves import KeyedParts, Shelf
+from recompile_watch.core.signals import signal_of
+from recompile_watch.core.silences import Silences
+from recompile_watch.core.watch_settings import WatchSettings
+
+HEARTBEAT = "heartbeat"
+HEARTBEAT_S = 60.0
+MAX_FRESH_ROWS = 20  # whose words are made anew for one step; the others follow when they are told
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What came of one call.
+
+    incidents: those that changed, as JSON objects by id. notices: to be sent, in this order. memory: the parts of the
+    memory that changed, None for those to be deleted.
+    """
+
+    incidents: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
+    notices: tuple[Notice, ...] = ()
+    memory: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Backlog:
+    """Logs from before the watch began are being read. told_at: when that is told, in epoch seconds of ``now``."""
+
+    told_at: float
+
+
+class Watch:
+    """Decides what is an incident and who is told.
+
+    memory: what ``memory`` gave before; None at the first start. is_market_open: whether the stock market is open at a
+    moment in epoch seconds. Raises StoreError when the memory cannot be read.
+    """
+
+    def __init__(
+        self, settings: WatchSettings, rules: Ruleset, catalog: Catalog, memory: Mapping[str, object] | None, *, host: str,
+        is_market_open: Callable[[float], bool],
+    ) -> None:  # fmt: skip
+        parts = memory or {}
+        self._settings = settings
+        self._clocks = Shelf("clock", Clock, parts, 1)
+        self._clock = self._clocks.get("clock") or Clock(0.0)
+        self._is_new = self._clocks.get("clock") is None
+        self._backlogs = Shelf("backlog", Backlog, parts, 1)
+        self._agenda = Agenda()
+        self._times = LogTimes(parts)
+        self._casebook = Casebook(parts, Retelling(rules, catalog, settings.torch_version), host)
+        self._silences = Silences(parts, self._clock)
+        self._desks = Desks(settings.receivers, parts, self._casebook, self._clock, self._agenda, host)
+        self._course = Course(settings, parts, self._casebook, self._silences, self._desks, self._clock, self._agenda, is_market_open, host)
+        if not self._is_new:
+            self._schedule()
+
+    def feed(self, heard: Sequence[Heard], troubles: Sequence[Trouble], now: float) -> Step:
+        """Takes in what was read since the last call: each stream in log order, and several streams in order of time
+        where that is known."""
+        is_old = bool(heard) and all(one.is_backlog for one in heard)
+        if not self._is_new and now < self._clock.wall - BACK_S:
+            self._arrive(now)
+        is_first = True
+        for one in heard:
+            for record in _records(one.events):
+                reading = now if self._is_new else self._clock.wall
+                dated = [(self._times.of(event, one.stream, reading, now), event) for event in record]
+                self._reach(min(dated[0][0], now), is_first=is_first and not is_old)
+                is_first = False
+                for at, event in dated:
+                    self._course.take(event, at, one)
+                self._run_to(self._clock.wall)
+        self._close(heard, now, is_old=is_old)
+        for trouble in troubles:
+            self._course.signal(signal_of(trouble), None, self._clock.wall)
+        self._run_to(self._clock.wall)
+        return self._step()
+
+    def tick(self, now: float) -> Step:
+        """Time passed: what is over ends, what waited goes out."""
+        backlog = self._backlogs.get("backlog")
+        if backlog is None or now >= backlog.told_at or now < backlog.told_at - self._settings.backlog_settles_s - BACK_S:
+            self._arrive(now)
+            if backlog is not None:
+                self._backlogs.drop("backlog")
+                self._course.tell_backlog()
+            self._course.hear((), now)
+            self._run_to(self._clock.wall)
+        return self._step()
+
+    def next_due(self) -> float | None:
+        """When ``tick`` has work at the earliest, in epoch seconds; at most a minute ahead, so that it is noticed when the
+        machine sleeps or its clock is set. None before the first call."""
+        backlog = self._backlogs.get("backlog")
+        if backlog is not None:
+            return backlog.told_at
+        due = self._agenda.next()
+        return None if due is None or self._is_new else due[0] + self._clock.lost
+
+    def command(self, command: Command, now: float) -> Step | Refusal:
+        """Does what a person asks, or says why not."""
+        if self._backlogs.get("backlog") is None:
+            self._arrive(now)
+        refusal = self._course.obey(command)
+        if refusal is not None:
+            return refusal
+        self._run_to(self._clock.wall)
+        return self._step()
+
+    def memory(self) -> dict[str, Json]:
+        """Everything that has to be remembered over a restart, by key."""
+        return {key: part for shelf in self._shelves() for key, part in shelf.everything().items()}
+
+    def incident(self, name: str) -> dict[str, Json] | None:
+        """An incident as a row, its words made anew; None when there is none of that id."""
+        found = self._casebook.get(name)
+        return None if found is None else self._course.row(found)
+
+    def _close(self, heard: Sequence[Heard], now: float, *, is_old: bool) -> None:
+        """The end of a call: the clocks arrive at its time, unless old logs are being read."""
+        if is_old:
+            self._reach(min(now, self._clock.wall) if not self._is_new else now, is_first=False)
+            self._backlogs.put("backlog", Backlog(now + self._settings.backlog_settles_s))
+        elif heard or self._backlogs.get("backlog") is None:
+            self._arrive(now)
+        self._course.hear(heard, now)
+
+    def _reach(self, wall: float, *, is_first: bool) -> None:
+        """Comes to the time of a record; the first one of a call may lie behind a time in which nobody watched."""
+        if self._is_new or is_first:
+            self._arrive(max(wall, self._clock.wall))
+        else:
+            self._run_to(wall)
+
+    def _arrive(self, wall: float) -> None:
+        """Comes to the time of a call: step by step, or in a jump when nobody watched meanwhile or the clock was set."""
+        if self._is_new:
+            self._is_new = False
+            self._clock.wall = wall
+            self._schedule()
+            return
+        due = self._agenda.next()
+        has_slept = due is not None and wall > due[0] + self._clock.lost + OVERSLEPT_S
+        if has_slept or wall < self._clock.wall - BACK_S:
+            self._clock.jump_to(wall)
+            self._schedule()
+        self._run_to(wall)
+
+    def _run_to(self, wall: float) -> None:
+        """Lets time pass: what is due on the way is done at its own moment."""
+        clock, agenda = self._clock, self._agenda
+        while (due := agenda.next()) is not None and due[0] + clock.lost <= max(wall, clock.wall):
+            clock.run_to(due[0] + clock.lost)
+            key = agenda.pop()
+            if key == HEARTBEAT:
+                self._beat()
+            else:
+                self._course.run(key)
+        clock.run_to(wall)
+
+    def _beat(self) -> None:
+        self._agenda.set(HEARTBEAT, (self._clock.steady // HEARTBEAT_S + 1) * HEARTBEAT_S)
+
+    def _schedule(self) -> None:
+        self._beat()
+        self._course.schedule()
+
+    def _step(self) -> Step:
+        self._clocks.put("clock", self._clock)
+        incidents: dict[str, Mapping[str, Json]] = {}
+        for name in self._casebook.shelf.changed:
+            found = self._casebook.get(name)
+            if found is not None:
+                incidents[name] = self._course.row(found, is_fresh=len(incidents) < MAX_FRESH_ROWS)
+        notices = tuple(self._desks.made)
+        self._desks.made.clear()
+        return Step(incidents, notices, {key: part for shelf in self._shelves() for key, part in shelf.changes().items()})
+
+    def _shelves(self) -> Iterator[KeyedParts]:
+        yield from (self._clocks, self._backlogs, self._times.shelf, self._silences.shelf, self._desks.shelf)
+        yield from self._casebook.shelves
+        yield from self._course.shelves
+
+
+def _records(events: Sequence[Event]) -> Iterator[list[Event]]:
+    """The events of one record together, what matters most first: the cause before the failure that it made."""
+    start = 0
+    for end in range(1, len(events) + 1):
+        if end == len(events) or _place(events[end]) != _place(events[start]):
+            yield sorted(events[start:end], key=_weight) if end - start > 1 else [events[start]]
+            start = end
+
+
+def _place(event: Event) -> tuple[str, int]:
+    return event.source, event.offset
+
+
+def _weight(event: Event) -> int:
+    return KIND_ORDER.index(event.kind) if event.kind in KIND_ORDER else len(KIND_ORDER)

@@ -1,0 +1,212 @@
+"""What a person may set of the watch's decisions; every field has a default that makes sense."""
+
+from dataclasses import dataclass, field
+
+from recompile_watch.core.matchers import Matcher
+
+HOUR_S = 3600.0
+DAY_S = 86_400.0
+MARKET_ZONE = "America/New_York"
+
+
+@dataclass(frozen=True, slots=True)
+class QuietHours:
+    """When a receiver is left alone.
+
+    start, end: ``HH:MM``; an end before the start lies on the next day. timezone: IANA name, default UTC.
+    passes: severity from which a notice goes out all the same; default ``critical``.
+    """
+
+    start: str
+    end: str
+    timezone: str = "UTC"
+    passes: str = "critical"
+
+
+@dataclass(frozen=True, slots=True)
+class Receiver:
+    """Who is told what, and how often.
+
+    name: as the receiver is called in the configuration.
+    min_severity: ``info``, ``warning`` or ``critical``; default ``warning``.
+    matchers: all must fit an incident; default none, which fits all.
+    group_by: fields of an incident; what differs in one of them goes into another message. Default none: one message.
+    critical_wait_s: seconds to wait for more before a critical incident is told; default 0, at once.
+    warning_wait_s: the same for milder ones; default 30.
+    resolve_wait_s: the same for what is over; default 60.
+    same_kind_wait_s: after a message about a kind of milder incident, how long further ones of that kind wait; default 1 h.
+    burst: messages that may go out without a pause; default 4.
+    pause_s: seconds for which one more of them is allowed; default 60.
+    repeat_interval_s: when what still goes on is told again; default 24 h, 0 never.
+    tells_resolved: whether it is told when something is over; default yes.
+    digest_at: ``HH:MM`` of a daily digest of what was not told by itself and what is still open; default none.
+    digest_timezone: IANA name of that time's zone; default UTC.
+    quiet_hours: default none.
+    escalate_to: name of the receiver that is told when nobody acknowledges a critical incident; default none.
+    escalate_after_s: after how long; default 30 min.
+    only_escalations: whether it is told of escalations only; default no.
+    """
+
+    name: str
+    min_severity: str = "warning"
+    matchers: tuple[Matcher, ...] = ()
+    group_by: tuple[str, ...] = ()
+    critical_wait_s: float = 0.0
+    warning_wait_s: float = 30.0
+    resolve_wait_s: float = 60.0
+    same_kind_wait_s: float = HOUR_S
+    burst: int = 4
+    pause_s: float = 60.0
+    repeat_interval_s: float = DAY_S
+    tells_resolved: bool = True
+    digest_at: str | None = None
+    digest_timezone: str = "UTC"
+    quiet_hours: QuietHours | None = None
+    escalate_to: str | None = None
+    escalate_after_s: float = 1800.0
+    only_escalations: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A stretch of a trading day in which the bot works. start, end: ``HH:MM`` in the market's zone (New York)."""
+
+    start: str
+    end: str
+
+
+# The bot's analyses; between them its loop sleeps in silence (trade_stock_e2e.py of autumn 2025).
+BOT_SCHEDULE = (Slot("09:30", "10:00"), Slot("10:30", "11:00"), Slot("15:00", "15:15"), Slot("22:00", "22:30"))
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedSource:
+    """A source and when it should have lines.
+
+    name: as the source is called in the configuration.
+    silent_after_s: seconds of watching without a line after which it counts as silent; default 26 h (one day of the
+    bot's schedule and some), 0 never.
+    schedule: when lines must come on a trading day; default None, the bot's own schedule once the source has shown
+    that it is the bot (an ``analysis_start``). An empty one: never.
+    grace_s: how long after the end of such a stretch; default 15 min.
+    """
+
+    name: str
+    silent_after_s: float = 26 * HOUR_S
+    schedule: tuple[Slot, ...] | None = None
+    grace_s: float = 900.0
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredModel:
+    """How a model is meant to run. declared: ``eager``, ``compiled``, or the compile mode such as ``max-autotune``."""
+
+    name: str
+    declared: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """Too many events of a kind in a window make an incident ``too_many``.
+
+    kind: of the event. count: how many, at most 1000. window_s: in how many seconds by the log's own time.
+    severity: of the incident; default ``critical``.
+    """
+
+    kind: str
+    count: int
+    window_s: float
+    severity: str = "critical"
+
+
+@dataclass(frozen=True, slots=True)
+class LifeSettings:
+    """When incidents end.
+
+    resolve_after_s: seconds without an event after which an incident is over; default 24 h, one whole schedule.
+    resolve_after_kind: the same for some kinds, as (kind, seconds).
+    reload_resolves_after_s: an incident of the compiler is over already after this time when its model was loaded, ran
+    and was loaded again without it; default 30 min.
+    hold_s: how long a condition must be gone before it is over; default 60 s.
+    flap_turns, flap_window_s: what comes back so often within this time flaps, and then must be gone for that time;
+    default 3 times in 10 min.
+    forget_after_s: after how long a resolved incident is forgotten; what comes back before is the same one; default 7 d.
+    """
+
+    resolve_after_s: float = DAY_S
+    resolve_after_kind: tuple[tuple[str, float], ...] = (("bot_error", 2 * HOUR_S), ("synthetic_account", 2 * HOUR_S))
+    reload_resolves_after_s: float = 1800.0
+    hold_s: float = 60.0
+    flap_turns: int = 3
+    flap_window_s: float = 600.0
+    forget_after_s: float = 7 * DAY_S
+
+
+@dataclass(frozen=True, slots=True)
+class CompileSettings:
+    """Conditions on compiling.
+
+    headroom: share of the recompile limit in use from which it is told; default 0.75.
+    late_recompiles, late_window_s: so many recompiles of a function after warm-up within this time; default 3 in 1 h.
+    """
+
+    headroom: float = 0.75
+    late_recompiles: int = 3
+    late_window_s: float = HOUR_S
+
+
+@dataclass(frozen=True, slots=True)
+class LevelSettings:
+    """When a quantity is above its normal level.
+
+    bound: a level that is too high in any case, in the quantity's unit; default none.
+    factor: how many times the normal level is too high. margin: and by how much at least, in the quantity's unit.
+    calm_factor: below how many times the normal level it is over.
+    normal_from: measurements that the normal level needs; before it is unknown. recent: measurements judged together.
+    """
+
+    bound: float | None = None
+    factor: float = 1.5
+    margin: float = 20.0
+    calm_factor: float = 1.2
+    normal_from: int = 100
+    recent: int = 20
+
+
+@dataclass(frozen=True, slots=True)
+class ReturnSettings:
+    """When the returns of a symbol's strategy are bad.
+
+    strategies: those that are judged; default the one that the bot trades by.
+    bound: a return below it is bad in any case, as a share (0.05 is 5 %); default 0.0: it loses.
+    drop: how far below its own normal level, as a share of that; default 0.5.
+    margin: and by how much at least; default 0.02.
+    normal_from: analyses that the normal level (the median) needs; default 5. window: analyses it is taken from; 20.
+    """
+
+    strategies: tuple[str, ...] = ("MaxDiff", "MaxDiffAlwaysOn")
+    bound: float = 0.0
+    drop: float = 0.5
+    margin: float = 0.02
+    normal_from: int = 5
+    window: int = 20
+
+
+@dataclass(frozen=True, slots=True)
+class WatchSettings:
+    """Everything. torch_version: as the user names it, for wording and advice; default unknown.
+
+    backlog_settles_s: seconds after the last backlog event at which its summary is told; default 10.
+    """
+
+    receivers: tuple[Receiver, ...] = ()
+    sources: tuple[WatchedSource, ...] = ()
+    models: tuple[DeclaredModel, ...] = ()
+    torch_version: str | None = None
+    life: LifeSettings = LifeSettings()
+    compiling: CompileSettings = CompileSettings()
+    latency: LevelSettings = LevelSettings()
+    memory: LevelSettings = LevelSettings(factor=1.25, margin=100.0, calm_factor=1.1, normal_from=20, recent=3)
+    returns: ReturnSettings = ReturnSettings()
+    rates: tuple[Rate, ...] = field(default=(Rate("bot_error", 10, 900.0), Rate("forecast_failure", 30, 900.0), Rate("compile_error", 30, 900.0)))
+    backlog_settles_s: float = 10.0
