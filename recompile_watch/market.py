@@ -1,6 +1,5 @@
 """Whether the stock market is open: New York's, with its holidays."""
 
-from collections.abc import Callable
 
 
 def is_market_open(at: float) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from recompile_watch.cli import watch_commands as watch
 from recompile_watch.cli.parsing import Parser
 
 PROGRAM = "recompile-watch"
@@ -100,6 +101,62 @@ COMMANDS = (
         ("explain",), "recompile_watch.cli.explain", "a cause, event kind, remedy, setting or message, in plain words",
         "Explains a cause, an event kind, a remedy, a setting, or a message of the log.",
         "recompile-watch explain kv_cache_index", _explain,
+    ),
+    Command(
+        ("watch",), "recompile_watch.cli.watch", "the daemon: follows logs and raises alerts",
+        "Follows logs and raises alerts, until it is told to end. SIGHUP reads the configuration again.\n"
+        "exit status: 0 ended as told, 78 bad configuration",
+        "recompile-watch watch --config /etc/recompile-watch/config.toml", watch.watch_options,
+    ),
+    Command(
+        ("status",), "recompile_watch.cli.status", "what the daemon knows now: sources, lag, incidents, outbox",
+        "Shows what the watch knows: sources, incidents, outbox. Works without a running watch, too.",
+        "recompile-watch status --state-dir /var/lib/recompile-watch", watch.status_options,
+    ),
+    Command(
+        ("incidents", "list"), "recompile_watch.cli.incidents", "the problems that go on",
+        "Lists the incidents that go on, worst first.\nexit status: 0 none, 1 warning, 2 critical, 3 unknown",
+        "recompile-watch incidents list --all", watch.incidents_list_options,
+    ),
+    Command(
+        ("incidents", "show"), "recompile_watch.cli.incidents", "one incident with its evidence and advice",
+        "Shows one incident: what, where, since when, what it costs, what to change.", "recompile-watch incidents show 3f2a",
+        watch.incidents_show_options,
+    ),
+    Command(
+        ("incidents", "ack"), "recompile_watch.cli.incidents", "you know of it: no repeats, no escalation",
+        "Acknowledges an incident: it is not repeated and not escalated.", "recompile-watch incidents ack 3f2a --until 4h --why 'redeploy at noon'",
+        watch.incidents_ack_options,
+    ),
+    Command(
+        ("incidents", "silence"), "recompile_watch.cli.incidents", "nobody is told of what matches, until then",
+        "Silences what matches all FIELD=VALUE (also !=, =~ and !~ with a pattern) until a time.",
+        "recompile-watch incidents silence model=kronos kind=graph_break --until 24h --why 'known'", watch.incidents_silence_options,
+    ),
+    Command(
+        ("incidents", "unsilence"), "recompile_watch.cli.incidents", "ends a silence",
+        "Ends a silence.", "recompile-watch incidents unsilence 8d01", watch.incidents_unsilence_options,
+    ),
+    Command(
+        ("notify", "test"), "recompile_watch.cli.notify", "sends a test message to every receiver",
+        "Sends a test message to every receiver and says what became of it.\nexit status: 0 all delivered, 2 one was not",
+        "recompile-watch notify test --config watch.toml", watch.notify_test_options,
+    ),
+    Command(
+        ("notify", "failed"), "recompile_watch.cli.notify", "tells every receiver that the watch itself failed",
+        "Tells every receiver that the watch itself failed; for the failure unit of systemd.",
+        "recompile-watch notify failed --config watch.toml --unit recompile-watch.service", watch.notify_failed_options,
+    ),
+    Command(
+        ("replay",), "recompile_watch.cli.replay", "what the daemon would have sent for an old log",
+        "Runs the daemon's own engine over an old log, by the log's own time, and prints what it would have sent, and when.",
+        "recompile-watch replay bot.log.1 bot.log --config watch.toml", watch.replay_options,
+    ),
+    Command(
+        ("doctor",), "recompile_watch.cli.doctor", "is everything in place for the watch?",
+        "Checks the configuration, the sources, the running bot's TORCH_LOGS, the receivers, the state directory and the clock.\n"
+        "exit status: 0 all is well, 1 something is weak, 2 something is broken, 3 something cannot be known",
+        "recompile-watch doctor --config watch.toml --pid $(pgrep -f bot.py)", watch.doctor_options,
     ),
     Command(
         ("rules", "list"), "recompile_watch.cli.rules_list", "the detection rules in force",

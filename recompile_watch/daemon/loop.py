@@ -5,13 +5,13 @@ Nothing here waits but ``wait``. What cannot be written down adds up and is writ
 
 import selectors
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
+from recompile_watch.core.commands import Command, Refusal
 from recompile_watch.core.delivery import Outbox
 from recompile_watch.core.errors import DeliveryError, StoreError
 from recompile_watch.core.heard import Heard, Trouble, TroubleKind
 from recompile_watch.core.notices import Alert, Notice
-from recompile_watch.core.commands import Command, Refusal
 from recompile_watch.core.parcels import ParcelState, parcel_to_json
 from recompile_watch.core.watch import Step, Watch
 from recompile_watch.daemon.readings import SourceReading
@@ -53,7 +53,7 @@ class Loop:
         self._poll_interval_s, self._state_dir = poll_interval_s, state_dir
         self._unsaved = Changes()
         self._retry_at = 0.0
-        self._is_unwritable = False
+        self.is_unwritable = False
         self._troubles: list[Trouble] = []
         self._watched_fds: set[int] = set()
         self.turns = 0
@@ -91,6 +91,17 @@ class Loop:
             raise StoreError(step.text)
         self._take(step, changes, now)
         self._deliver(changes, now, self._clock.monotonic())
+
+    @property
+    def is_sending(self) -> bool:
+        """True while a message is under way, or is to go now."""
+        now = self._clock.now()
+        due = self._parts.outbox.next_due(now)
+        return self._parts.courier.in_flight > 0 or (due is not None and due <= now)
+
+    def progress(self) -> dict[str, list[dict[str, object]]]:
+        """How far each source is read: the progress of its streams, by the name of the source."""
+        return {reading.name: [asdict(one) for one in reading.follower.progress()] for reading in self._parts.readings}
 
     def wait(self, until_s: float | None = None) -> None:
         """Sleeps until something is due or a descriptor is ready, at most ``until_s``; serves what is ready."""
@@ -157,20 +168,20 @@ class Loop:
 
     def _commit(self, changes: Changes, now: float, *, at_once: bool = False) -> None:
         self._unsaved.merge(changes)
-        if self._unsaved.is_empty or (self._is_unwritable and not at_once and self._clock.monotonic() < self._retry_at):
+        if self._unsaved.is_empty or (self.is_unwritable and not at_once and self._clock.monotonic() < self._retry_at):
             return
         try:
             self._parts.store.commit(self._unsaved)
         except StoreError as error:
             self.failed_commits += 1
             self._retry_at = self._clock.monotonic() + RETRY_S
-            if not self._is_unwritable:
-                self._is_unwritable = True
+            if not self.is_unwritable:
+                self.is_unwritable = True
                 self._troubles.append(Trouble(TroubleKind.STATE_UNWRITABLE, "state", _UNWRITABLE.format(error=error)))
             return
         self._unsaved = Changes()
-        if self._is_unwritable:
-            self._is_unwritable = False
+        if self.is_unwritable:
+            self.is_unwritable = False
             self._troubles.append(Trouble(TroubleKind.STATE_UNWRITABLE, "state", "the state can be written again", is_over=True))
 
     def _with_excerpts(self, notice: Notice) -> Notice:

@@ -43,7 +43,7 @@ class Program:
     def run(self) -> None:
         """Watches until SIGTERM or SIGINT."""
         with _signals(self._selector, self._end, self._reload_soon):
-            control = ControlSocket(runtime_folder(self._config), self._selector, Questions(lambda: self._loop, self._store, self._clock).answer)
+            control = ControlSocket(runtime_folder(self._config), self._selector, Questions(lambda: self._loop, self._clock).answer)
             self._journal.told("watch_started", config=str(self._file), state=str(self._config.state_folder), sources=len(self._config.sources))
             try:
                 self._turn()
@@ -58,6 +58,7 @@ class Program:
                 self._service.stopping()
                 control.close()
                 self._close()
+        self._selector.close()
 
     def run_once(self) -> None:
         """Reads what is there, sends what is due, and ends; for cron."""
@@ -66,6 +67,7 @@ class Program:
                 self._loop.wait()
         finally:
             self._close()
+            self._selector.close()
 
     def _turn(self) -> None:
         """One turn. The only catch-all: a fault of ours is told, and the loop goes on with growing pauses."""
@@ -122,7 +124,6 @@ class Program:
         except StoreError as error:
             self._journal.told("state_unwritten", error=str(error))
         self._store.close()
-        self._selector.close()
 
 
 def runtime_folder(config: WatchConfig) -> Path:

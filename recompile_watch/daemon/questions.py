@@ -1,25 +1,26 @@
 """What the control socket answers: how the watch is doing, and what a person asks it to do."""
 
+import os
 from collections.abc import Callable, Mapping
 
 from recompile_watch.core.commands import Acknowledge, Command, Silence, Unsilence
 from recompile_watch.core.errors import StoreError
 from recompile_watch.core.matchers import parse_matcher
 from recompile_watch.daemon.loop import Clock, Loop
-from recompile_watch.store import Store
 
 
 class Questions:
     """Answers questions about the loop that runs now."""
 
-    def __init__(self, loop: Callable[[], Loop], store: Store, clock: Clock) -> None:
-        self._loop, self._store, self._clock = loop, store, clock
+    def __init__(self, loop: Callable[[], Loop], clock: Clock) -> None:
+        self._loop, self._started_at = loop, clock.now()
 
     def answer(self, question: Mapping[str, object]) -> Mapping[str, object]:
         """The answer, or ``{"error": one line}``."""
         try:
             if question.get("ask") == "status":
-                return self._loop().status()
+                loop = self._loop()
+                return {"pid": os.getpid(), "started_at": self._started_at, "healthy": not loop.is_unwritable, "progress": loop.progress()}
             self._loop().command(_command(question))
         except (StoreError, ValueError) as error:
             return {"error": str(error)}

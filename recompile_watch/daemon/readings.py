@@ -18,7 +18,7 @@ from recompile_watch.zones import LocalZone
 
 SETTLE_S = 0.25  # a record is written at once; without a line for so long it is complete
 MAX_PLACES = 10_000
-LINES_BEFORE, LINES_AFTER = 2, 8
+LINES_BEFORE, LINES_AFTER = 1, 5
 
 
 class Follower(Protocol):

@@ -1,0 +1,46 @@
+"""``recompile-watch watch``: the daemon."""
+
+import argparse
+from pathlib import Path
+
+from recompile_watch.cli import exit_status
+
+
+def run(arguments: argparse.Namespace, _name: tuple[str, ...]) -> int:
+    """Watches until it is told to end; with --check only reads the configuration, with --once only what is there now."""
+    file = Path(arguments.config)
+    if arguments.check:
+        return _check(file)
+    from recompile_watch.daemon.journal import Journal
+    from recompile_watch.daemon.program import Program
+
+    program = Program(file, Journal())
+    if arguments.once:
+        program.run_once()
+    else:
+        program.run()
+    return exit_status.OK
+
+
+def _check(file: Path) -> int:
+    """Says what the configuration means; ConfigError has all its mistakes."""
+    from recompile_watch.config import load_catalog, load_rules
+    from recompile_watch.core.units import duration_text
+    from recompile_watch.watch_config import read_config
+
+    config = read_config(file)
+    rules = load_rules([Path(path) for path in config.general.rules.paths])
+    load_catalog()
+    print(f"{file}: good")
+    for source in config.sources:
+        origin = source.origin
+        what = f"the journal of {origin.journal}" if origin.journal else "standard input" if origin.stdin else ", ".join(source.follow.paths)
+        print(f"  source {source.name}: {what}, from its {source.follow.start}")
+    for receiver, rule in zip(config.receivers, config.watch.receivers, strict=True):
+        print(
+            f"  receiver {receiver.name}: {receiver.form.value}, {rule.min_severity} and worse, again after {duration_text(rule.repeat_interval_s)}"
+        )
+    if not config.receivers:
+        print("  no receiver: incidents are kept, and nobody is told")
+    print(f"  state in {config.state_folder}; {len(rules.rules)} rules")
+    return exit_status.OK
