@@ -20,7 +20,8 @@ class Questions:
         try:
             if question.get("ask") == "status":
                 loop = self._loop()
-                return {"pid": os.getpid(), "started_at": self._started_at, "healthy": not loop.is_unwritable, "progress": loop.progress()}
+                daemon = {"pid": os.getpid(), "started_at": self._started_at, "healthy": not loop.is_unwritable}
+                return {"daemon": daemon, "progress": loop.progress()}
             self._loop().command(_command(question))
         except (StoreError, ValueError) as error:
             return {"error": str(error)}
