@@ -28,6 +28,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "config": frozenset({"core", "sources", "report"}),
     "workers": frozenset(),
     "sender": frozenset({"core", "respond", "report"}),
+    "notify": frozenset({"core", "respond", "report", "sender"}),
     "survey": frozenset({"core", "sources", "config", "workers"}),
     "cli": frozenset({"core", "sources", "report", "config", "survey"}),
     "__main__": frozenset({"cli"}),
