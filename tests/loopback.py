@@ -108,7 +108,7 @@ def _one(connection: socket.socket, behaviour: Behaviour, made: Receiver) -> Non
     with connection:
         connection.settimeout(10)
         try:
-            request = _read(connection)
+            request = read_request(connection)
             if request is not None:
                 made.requests.append(request)
                 made.got_one.set()
@@ -117,7 +117,8 @@ def _one(connection: socket.socket, behaviour: Behaviour, made: Receiver) -> Non
             return
 
 
-def _read(connection: socket.socket) -> Request | None:
+def read_request(connection: socket.socket) -> Request | None:
+    """A whole request, None when the other side sends nothing."""
     taken = b""
     while b"\r\n\r\n" not in taken:
         chunk = connection.recv(65536)

@@ -12,8 +12,10 @@ NOW = BEGAN + 252.0
 LIMIT_LINE = "W1030 09:12:01.402000 4242 torch/_dynamo/convert_frame.py:1016] [6/8] torch._dynamo hit config.recompile_limit (8)"
 ADVICE = Advice(
     remedy="allow_unspec_int_on_nn_module", title="Let torch treat integer attributes of modules as dynamic", kind="config",
-    apply="import torch._dynamo\ntorch._dynamo.config.allow_unspec_int_on_nn_module = True", where="in the bot's process, before the model is compiled",
-    restart=True, torch="2.1 and later", expect="no recompile for each value of the index", verified="measured on 2.5.1, 2.7.1, 2.9.1 and 2.13",
+    apply="import torch._dynamo\ntorch._dynamo.config.allow_unspec_int_on_nn_module = True",
+    where="in the bot's process, before the model is compiled", restart=True, torch="2.1 and later",
+    expect="no recompile for each value of the index",
+    verified="measured on 2.5.1, 2.7.1, 2.9.1 and 2.13",
     caution=None, docs="https://docs.pytorch.org/docs/stable/torch.compiler.html",
 )  # fmt: skip
 ALERT = Alert(

@@ -33,6 +33,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "daemon": frozenset({"core", "sources", "respond", "store", "report", "config", "settings", "watch_config", "zones"}),
     "workers": frozenset(),
     "sender": frozenset({"core", "respond", "report"}),
+    "notify": frozenset({"core", "respond", "report", "sender"}),
     "survey": frozenset({"core", "sources", "config", "workers"}),
     "cli": frozenset({"core", "sources", "report", "config", "survey", "zones", "daemon", "store", "respond", "watch_config", "settings"}),
     "__main__": frozenset({"cli"}),

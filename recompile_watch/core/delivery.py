@@ -16,6 +16,7 @@ from recompile_watch.core.parcels import FINAL, Parcel, ParcelState
 from recompile_watch.core.units import duration_text
 
 MAX_WAITING = 20  # a receiver that is merely slow gets a digest from here on, too
+_CLOCK_SLACK_S = 1.0
 _JITTER = 0.2  # of a wait, so that what failed together is not tried again together
 
 
@@ -144,12 +145,10 @@ class Outbox:
         return next((parcel for parcel in waiting if parcel.waited_s), waiting[0])
 
     def _bound(self, name: str, now: float) -> None:
-        """Keeps a clock that went back from putting an attempt off for ever."""
-        settings = self._settings[name]
-        latest = now + max(settings.longest_retry_after_s, settings.longest_wait_s) * (1 + _JITTER)
+        """Keeps a clock that went back from putting an attempt off: a wait is never longer than it was meant to be."""
         for parcel in self._waiting(name):
-            if parcel.next_at > latest:
-                self._put(replace(parcel, next_at=now))
+            if parcel.next_at > now + parcel.wait_s + _CLOCK_SLACK_S:
+                self._put(replace(parcel, next_at=now + parcel.wait_s))
 
     def _merge(self, parcels: list[Parcel], now: float) -> Parcel:
         reason = next((parcel.reason for parcel in reversed(parcels) if parcel.reason), "")
@@ -174,7 +173,8 @@ class Outbox:
         notice = replace(parcel.notice, possible_duplicate=True) if outcome.is_maybe_delivered else parcel.notice
         is_late = parcel.is_late or waited_s >= settings.late_s
         later = replace(
-            parcel, notice=notice, state=ParcelState.DUE, next_at=now + wait_s, waited_s=waited_s, reason=outcome.words, is_late=is_late
+            parcel, notice=notice, state=ParcelState.DUE, next_at=now + wait_s, wait_s=wait_s, waited_s=waited_s, reason=outcome.words,
+            is_late=is_late,
         )  # fmt: skip
         self._put(later)
         if not is_late or parcel.is_late:

@@ -40,7 +40,8 @@ class Message:
     """A message in the form that one receiver takes; all text in it is inert there.
 
     title: one line. text: plain, lines end in a newline. html: a whole page, for mail only. payload: the JSON to post,
-    for ``JSON`` and ``SLACK`` only. pictures: for mail only.
+    for ``JSON`` and ``SLACK`` only. pictures: for mail only. pointer: the command that shows all of it, for a receiver
+    that takes less than the text.
     """
 
     form: Form
@@ -50,6 +51,7 @@ class Message:
     html: str = ""
     payload: str = ""
     pictures: tuple[Picture, ...] = ()
+    pointer: str = "recompile-watch incidents list"
 
 
 class Reason(StrEnum):

@@ -26,8 +26,8 @@ FINAL = frozenset({ParcelState.SENT, ParcelState.DEAD, ParcelState.DROPPED})
 class Parcel:
     """One notice on its way to one receiver.
 
-    next_at: epoch seconds before which it is not tried again. attempts: begun so far. waited_s: seconds between them,
-    all in all (not by the clock, which may jump). reason: why it is where it is, one line without secrets.
+    next_at: epoch seconds before which it is not tried again. wait_s: the wait that led there. waited_s: all waits (not
+    by the clock, which may jump). attempts: begun so far. reason: why it is where it is, one line without secrets.
     stands_for: how many notices it holds, more than 1 for a digest. is_late: its receiver has not taken it for so
     long that somebody else was told. tried: receivers that did not take it, for a copy that a fallback gets.
     """
@@ -36,6 +36,7 @@ class Parcel:
     state: ParcelState
     next_at: float
     attempts: int = 0
+    wait_s: float = 0.0
     waited_s: float = 0.0
     reason: str = ""
     stands_for: int = 1
@@ -70,7 +71,8 @@ def parcel_from_json(value: Mapping[str, object]) -> Parcel:
     try:
         return Parcel(
             notice=notice_from_json(value["notice"]), state=ParcelState(str(value["state"])), next_at=_number(value, "next_at"),
-            attempts=int(_number(value, "attempts")), waited_s=_number(value, "waited_s"), reason=str(value.get("reason", "")),
+            attempts=int(_number(value, "attempts")), wait_s=_number(value, "wait_s"),
+            waited_s=_number(value, "waited_s"), reason=str(value.get("reason", "")),
             stands_for=int(_number(value, "stands_for")), is_late=value.get("is_late") is True,
             tried=tuple(map(str, tried)) if isinstance(tried, list | tuple) else (),
         )  # fmt: skip

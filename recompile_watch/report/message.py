@@ -6,6 +6,7 @@ Text of a log is inert in each: it pings nobody, is no link, no markup, no heade
 import json
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 
 from recompile_watch.core.messages import Form, Message, Picture, Tone
 from recompile_watch.core.notices import Alert, Notice, NoticeSort
@@ -28,14 +29,15 @@ def message_of(notice: Notice, form: Form, *, now: float, state_dir: str | None 
     """The message. now: epoch seconds, for "4 min ago". state_dir: named in the commands; None where it is the usual one."""
     letter = letter_of(notice, now=now, state_dir=state_dir)
     title = _quiet(letter.title) if form is Form.TEXT else letter.title
-    message = Message(form, _tone(notice), title, letter_text(letter, is_inert=form is Form.TEXT))
+    pointer = (*letter.more, *(part.more[0] for part in letter.parts), "recompile-watch incidents list")[0]
+    message = Message(form, _tone(notice), title, letter_text(letter, is_inert=form is Form.TEXT), pointer=pointer)
     match form:
         case Form.JSON:
-            return _with_payload(message, _json_body(letter, message))
+            return replace(message, payload=_json_body(letter, message))
         case Form.SLACK:
-            return _with_payload(message, slack_payload(letter))
+            return replace(message, payload=slack_payload(letter))
         case Form.MAIL:
-            return Message(form, message.tone, title, message.text, html=html_page(letter), pictures=tuple(_pictures(letter)))
+            return replace(message, html=html_page(letter), pictures=tuple(_pictures(letter)))
         case Form.TEXT:
             return message
 
@@ -104,10 +106,6 @@ def _tone(notice: Notice) -> Tone:
     if notice.sort is NoticeSort.TEST:
         return Tone.INFO
     return {"critical": Tone.FAILURE, "warning": Tone.WARNING, "unknown": Tone.WARNING}.get(notice.severity, Tone.INFO)
-
-
-def _with_payload(message: Message, payload: str) -> Message:
-    return Message(message.form, message.tone, message.title, message.text, payload=payload)
 
 
 def _pictures(letter: Letter) -> Iterable[Picture]:

@@ -16,7 +16,7 @@ _METHODS = frozenset({"POST", "PUT", "PATCH"})
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~\w-]+", re.ASCII)
 _PLAIN = re.compile(r"[\x20-\x7e]*")
 _HOST = re.compile(r"[\w.:%-]{1,253}")
-_HOOK_PATH = re.compile(r"[\w.~/-]{1,400}", re.ASCII)
+_HOOK_PATH = re.compile(r"/?[\w.~-][\w.~/-]{1,400}", re.ASCII)
 # Options of apprise's URLs that change nothing here: what it shows, how it splits, its own time-outs and retries.
 _IGNORED = frozenset(
     {"method", "format", "overflow", "rto", "cto", "retry", "wait", "tz", "image", "footer", "emojis", "interpret", "store", "redirect"}

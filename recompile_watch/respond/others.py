@@ -3,6 +3,8 @@
 import logging
 import re
 from collections.abc import Sequence
+from html import escape
+from typing import Protocol
 
 from recompile_watch.core.errors import DeliveryError
 from recompile_watch.core.messages import Delivered, Message, Outcome, Reason, Refused, Retry
@@ -59,8 +61,9 @@ def send_other(message: Message, url: str, timeout_s: float) -> Outcome:
     service = Apprise(asset=AppriseAsset(app_id="recompile-watch", async_mode=False))
     if not service.add(url):
         return Refused(Reason.ADDRESS, "apprise does not understand the address")
+    title, body = fitted(message, service[0])
     result = service.notify(
-        body=message.text, title=message.title, notify_type=message.tone.value, body_format=NotifyFormat.TEXT, interpret_escapes=False,
+        body=body, title=title, notify_type=message.tone.value, body_format=NotifyFormat.TEXT, interpret_escapes=False,
         timeout=timeout_s, log_callback=lambda entry, _: said.append(str(getattr(entry, "message", ""))),
     )  # fmt: skip
     match result.status:
@@ -71,6 +74,40 @@ def send_other(message: Message, url: str, timeout_s: float) -> Outcome:
         case AppriseResultStatus.TIMEOUT:
             return Retry(Reason.TIMEOUT, "no answer in time", is_maybe_delivered=True)
     return _failure(said)
+
+
+class Limits(Protocol):
+    """What an apprise plug-in says of the service it speaks to."""
+
+    title_maxlen: int
+    body_maxlen: int
+
+    @property
+    def notify_format(self) -> object:
+        """``text``, ``html`` or ``markdown``, or several of them."""
+
+
+def fitted(message: Message, limits: Limits) -> tuple[str, str]:
+    """Title and text as long as the service takes them: apprise passes longer ones on, and services drop them."""
+    title = message.title if not limits.title_maxlen or len(message.title) <= limits.title_maxlen else message.title[: limits.title_maxlen - 1] + "…"
+    room = limits.body_maxlen - (0 if limits.title_maxlen else len(title) + 2)  # a service without titles gets it above the text
+    return title, shortened(message.text, message.pointer, room, is_escaped=limits.notify_format is not None and str(limits.notify_format) != "text")
+
+
+def shortened(text: str, pointer: str, room: int, *, is_escaped: bool) -> str:
+    """The text in at most ``room`` characters, cut between characters, with a pointer to the whole. is_escaped: it goes as HTML."""
+
+    def size(part: str) -> int:
+        return len(escape(part)) if is_escaped else len(part)
+
+    if size(text) <= room:
+        return text
+    end = f"\n… cut; all of it: {pointer}"
+    low, high = 0, len(text)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if size(text[:middle] + end) <= room else (low, middle - 1)
+    return (text[:low].rstrip() + end) if low else text[: max(0, room - 1)] + "…"
 
 
 def _failure(said: Sequence[str]) -> Outcome:

@@ -111,7 +111,8 @@ def _message(found: Mapping[str, object]) -> Message:
         raise TypeError
     return Message(
         form=Form(_text(found, "form")), tone=Tone(_text(found, "tone")), title=_text(found, "title"), text=_text(found, "text"),
-        html=_text(found, "html"), payload=_text(found, "payload"), pictures=tuple(_picture(_mapping(one)) for one in pictures),
+        html=_text(found, "html"), payload=_text(found, "payload"), pointer=_text(found, "pointer"),
+        pictures=tuple(_picture(_mapping(one)) for one in pictures),
     )  # fmt: skip
 
 

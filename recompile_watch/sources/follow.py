@@ -74,16 +74,15 @@ class Follower:
 
     def mark(self, stream: str, generation: int, position: int, lines: int) -> Mark:
         """The mark for a position at or before what was given of that generation. Raises KeyError for one never given."""
-        reading = self._reading(stream, generation)
-        if reading is None:
-            reading = self._lineage.finished[stream, generation]
-        return reading.mark(position, lines)
+        reading = self._reading(stream, generation) or self._lineage.finished.get((stream, generation))
+        return self._lineage.lost[stream, generation] if reading is None else reading.mark(position, lines)
 
     def release(self, stream: str, generation: int) -> Mark | None:
         """All of an ended generation was committed: the mark to keep for it, or None where its mark can be deleted.
 
         A mark that is kept tells, after a restart, that the file was read already; `marks.outlived` says when it has served.
         """
+        self._lineage.lost.pop((stream, generation), None)
         reading = self._lineage.finished.pop((stream, generation), None)
         if reading is None or reading.links == 0:
             return None

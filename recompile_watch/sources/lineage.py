@@ -33,6 +33,7 @@ class Lineage:
         self._owners: dict[FileKey, Generation] = {}
         self._elders: dict[FileKey, Mark] = {}
         self.finished: dict[tuple[str, int], Generation] = {}
+        self.lost: dict[tuple[str, int], Mark] = {}
         self.now = 0.0
 
     @property
@@ -63,7 +64,7 @@ class Lineage:
         mark, live, was_current = reading.mark(reading.position, reading.lines), reading.content, reading.is_current
         family = family_of(stream.path, self._settings.rotated_folders)
         home = home_of(mark, family, self._is_taken)
-        self._owners.pop(reading.file_key, None)
+        key = reading.file_key
         if was_current:
             self._retire(stream, reading)
         if home is not None:
@@ -72,6 +73,7 @@ class Lineage:
         else:
             self._lose(stream, mark, "was cut short in place, and no copy of it was left")
             self._finish(stream, reading, is_gone=True)
+        self._owners[key] = reading  # until its next generation has it: it is none of the missed ones
         self._read_missed(stream, mark, family, home[0].path if home else None)
         new = self._begin(stream, live, is_current=was_current)
         if not was_current:
@@ -131,6 +133,7 @@ class Lineage:
         if not was_done:
             self._lose(stream, mark, "went while nobody watched: its file is gone or holds something else")
         stream.last = mark
+        self.lost[stream.path, mark.generation] = mark
         self._give(GenerationEnded(stream.path, mark.generation))
 
     def _reopen(self, stream: Stream, mark: Mark, path: str) -> bool:

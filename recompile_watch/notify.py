@@ -1,0 +1,76 @@
+"""Proves receivers: sends each a test message, or only looks whether its address is good. Waits for the outcomes."""
+
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from recompile_watch.core.messages import Delivered, Message, Outcome, Refused, Retry
+from recompile_watch.core.notices import Notice, NoticeSort
+from recompile_watch.report.message import message_of
+from recompile_watch.respond.courier import Courier
+from recompile_watch.respond.receivers import ReceiverSettings
+from recompile_watch.respond.wire import Job, Task
+
+_SPARE_S = 5.0  # above a receiver's own deadline
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """How one receiver did. words: one line, without secrets."""
+
+    receiver: str
+    is_good: bool
+    words: str
+
+
+def sender_command() -> tuple[str, ...]:
+    """The program that sends, under the same interpreter; ``-P`` keeps it from importing what lies in the folder it starts in."""
+    return (sys.executable, "-P", "-m", "recompile_watch.sender")
+
+
+def send_tests(receivers: Iterable[ReceiverSettings], *, host: str, now: float, environment: Mapping[str, str]) -> list[Trial]:
+    """Sends a test message to every receiver at the same time. now: epoch seconds."""
+
+    def message(settings: ReceiverSettings) -> Message:
+        notice = Notice(f"test-{now:.3f}-{settings.name}", settings.name, NoticeSort.TEST, "info", now, host, ())
+        return message_of(notice, settings.form, now=now)
+
+    return _tried(receivers, Task.SEND, message, environment)
+
+
+def check_receivers(receivers: Iterable[ReceiverSettings], environment: Mapping[str, str]) -> list[Trial]:
+    """Looks at every address, and whether there is code that speaks to it; sends nothing."""
+    return _tried(receivers, Task.CHECK, lambda _: None, environment)
+
+
+def outcome_text(outcome: Outcome) -> str:
+    """An outcome in words."""
+    match outcome:
+        case Delivered(words):
+            return f"delivered ({words})" if words else "delivered"
+        case Refused(_, words):
+            return f"not delivered: {words}"
+        case Retry(_, words):
+            return f"not delivered now: {words}; the daemon would try again"
+
+
+def _tried(
+    receivers: Iterable[ReceiverSettings], task: Task, message: Callable[[ReceiverSettings], Message | None], environment: Mapping[str, str]
+) -> list[Trial]:
+    known = list(receivers)
+    courier = Courier(known, sender_command(), environment)
+    for settings in known:
+        courier.submit(Job(settings.name, settings.name, task, message(settings)), time.monotonic())
+    results = courier.wait(max((settings.deadline_s for settings in known), default=0.0) + _SPARE_S)
+    courier.close()
+    found = {result.receiver: result.outcome for result in results}
+    return [_trial(settings.name, task, found.get(settings.name)) for settings in known]
+
+
+def _trial(receiver: str, task: Task, outcome: Outcome | None) -> Trial:
+    if outcome is None:
+        return Trial(receiver, False, "no outcome in time")
+    if task is Task.CHECK:
+        return Trial(receiver, isinstance(outcome, Delivered), outcome.words or "the address is good")
+    return Trial(receiver, isinstance(outcome, Delivered), outcome_text(outcome))
