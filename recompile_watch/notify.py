@@ -32,11 +32,17 @@ def sender_command() -> tuple[str, ...]:
 def send_tests(receivers: Iterable[ReceiverSettings], *, host: str, now: float, environment: Mapping[str, str]) -> list[Trial]:
     """Sends a test message to every receiver at the same time. now: epoch seconds."""
 
-    def message(settings: ReceiverSettings) -> Message:
-        notice = Notice(f"test-{now:.3f}-{settings.name}", settings.name, NoticeSort.TEST, "info", now, host, ())
-        return message_of(notice, settings.form, now=now)
+    def notice(settings: ReceiverSettings) -> Notice:
+        return Notice(f"test-{now:.3f}-{settings.name}", settings.name, NoticeSort.TEST, "info", now, host, ())
 
-    return _tried(receivers, Task.SEND, message, environment)
+    return send_each(receivers, notice, now=now, environment=environment)
+
+
+def send_each(
+    receivers: Iterable[ReceiverSettings], notice: Callable[[ReceiverSettings], Notice], *, now: float, environment: Mapping[str, str]
+) -> list[Trial]:
+    """Sends every receiver its notice, at the same time, and without a second attempt. now: epoch seconds."""
+    return _tried(receivers, Task.SEND, lambda settings: message_of(notice(settings), settings.form, now=now), environment)
 
 
 def check_receivers(receivers: Iterable[ReceiverSettings], environment: Mapping[str, str]) -> list[Trial]:

@@ -2,7 +2,6 @@
 
 import os
 import socket
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -17,13 +16,12 @@ from recompile_watch.core.watch import Watch
 from recompile_watch.daemon.loop import Parts
 from recompile_watch.daemon.readings import Follower, SourceReading
 from recompile_watch.market import is_market_open
+from recompile_watch.notify import sender_command
 from recompile_watch.respond.courier import Courier
 from recompile_watch.sources.follow import Follower as FileFollower
 from recompile_watch.sources.marks import Mark, Watched, mark_from_json
 from recompile_watch.store import Store
 from recompile_watch.watch_config import SourceConfig, WatchConfig
-
-SENDER = (sys.executable, "-m", "recompile_watch.sender")
 
 
 def build(config: WatchConfig, store: Store, *, now: float) -> tuple[Parts, list[Trouble]]:
@@ -35,7 +33,7 @@ def build(config: WatchConfig, store: Store, *, now: float) -> tuple[Parts, list
         troubles.append(Trouble(TroubleKind.STATE_CORRUPT, "state", text))
     watch = _watch(config, rules, store, troubles)
     outbox = Outbox(config.deliveries, _parcels(store, troubles))
-    courier = Courier(config.receivers, SENDER, os.environ)
+    courier = Courier(config.receivers, sender_command(), os.environ)
     readings = list(_readings(config, store, rules, troubles))
     return Parts(store, readings, watch, outbox, courier, {receiver.name: receiver for receiver in config.receivers}), troubles
 

@@ -4,8 +4,10 @@ Nothing here waits but ``wait``. What cannot be written down adds up and is writ
 """
 
 import selectors
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING
 
 from recompile_watch.core.commands import Command, Refusal
 from recompile_watch.core.delivery import Outbox
@@ -19,7 +21,10 @@ from recompile_watch.report.message import message_of
 from recompile_watch.respond.courier import Courier
 from recompile_watch.respond.receivers import ReceiverSettings
 from recompile_watch.respond.wire import Job
-from recompile_watch.store import Changes, Store
+from recompile_watch.store import Changes, Json, Key, Store
+
+if TYPE_CHECKING:
+    from recompile_watch.daemon.metrics import Metrics
 
 RETRY_S = 5.0  # between two attempts to write a state that could not be written
 _UNWRITABLE = "the state cannot be written; what was decided meanwhile is kept in memory and would be decided again after a kill: {error}"
@@ -43,6 +48,7 @@ class Parts:
     outbox: Outbox
     courier: Courier
     receivers: Mapping[str, ReceiverSettings]
+    metrics: "Metrics | None" = None
 
 
 class Loop:
@@ -56,9 +62,9 @@ class Loop:
         self.is_unwritable = False
         self._troubles: list[Trouble] = []
         self._watched_fds: set[int] = set()
-        self.turns = 0
         self.failed_commits = 0
         self.has_more = False
+        self._rows: dict[Key, Json | None] = dict(parts.store.load("incidents")) if parts.metrics is not None else {}
 
     def trouble(self, trouble: Trouble) -> None:
         """A fault of the watching, told in the next turn."""
@@ -79,7 +85,8 @@ class Loop:
         for reading in self._parts.readings:
             reading.note(changes, now)
         self._deliver(changes, now, monotonic)
-        self.turns += 1
+        if self._parts.metrics is not None:
+            self._measure(self._parts.metrics, heard, changes)
         return bool(heard or troubles or not changes.is_empty)
 
     def command(self, command: Command) -> None:
@@ -139,6 +146,8 @@ class Loop:
     def _collect(self, now: float, monotonic: float) -> None:
         """What became of messages under way."""
         for result in self._parts.courier.collect(monotonic):
+            if self._parts.metrics is not None:
+                self._parts.metrics.delivered(result.receiver, type(result.outcome).__name__.lower())
             self._troubles += self._parts.outbox.settle(result.id, result.outcome, now)
 
     def _take(self, step: Step, changes: Changes, now: float) -> None:
@@ -183,6 +192,13 @@ class Loop:
         if self.is_unwritable:
             self.is_unwritable = False
             self._troubles.append(Trouble(TroubleKind.STATE_UNWRITABLE, "state", "the state can be written again", is_over=True))
+
+    def _measure(self, metrics: "Metrics", heard: list[Heard], changes: Changes) -> None:
+        metrics.heard(heard)
+        lag = {reading.name: sum(one.lag_bytes for one in reading.follower.progress()) for reading in self._parts.readings}
+        metrics.turned(self.failed_commits, lag, self._parts.outbox.counts())
+        self._rows.update(changes.rows.get("incidents", {}))
+        metrics.incidents(Counter((str(row["state"]), str(row["severity"])) for row in self._rows.values() if isinstance(row, Mapping)))
 
     def _with_excerpts(self, notice: Notice) -> Notice:
         return replace(notice, alerts=tuple(self._with_excerpt(alert) for alert in notice.alerts))

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from recompile_watch.core.errors import ConfigError, RecompileWatchError, StoreError
 from recompile_watch.core.heard import Trouble, TroubleKind
@@ -19,6 +20,9 @@ from recompile_watch.daemon.questions import Questions
 from recompile_watch.daemon.service import Service
 from recompile_watch.store import Store
 from recompile_watch.watch_config import WatchConfig, default_state_folder, read_config
+
+if TYPE_CHECKING:
+    from recompile_watch.daemon.metrics import Metrics, MetricsServer
 
 STOP_GRACE_S = 10.0  # for messages under way when the watch is told to end; systemd waits 30 s
 MAX_BACK_OFF_S = 60.0
@@ -37,6 +41,7 @@ class Program:
         self._store = Store(self._config.state_folder, now=clock.now())
         self._selector = selectors.DefaultSelector()
         self._is_ending = self._must_reload = False
+        self._metrics, self._server = _measured(self._config, clock)
         self._loop = self._new_loop(self._config)
         self._failures = 0
 
@@ -84,6 +89,7 @@ class Program:
     def _new_loop(self, config: WatchConfig) -> Loop:
         parts, troubles = build(config, self._store, now=self._clock.now())
         state = None if config.state_folder == default_state_folder({}) else str(config.state_folder)
+        parts.metrics = self._metrics
         loop = Loop(parts, self._clock, self._selector, poll_interval_s=config.general.poll_interval_s, state_dir=state)
         for trouble in troubles:
             loop.trouble(trouble)
@@ -124,6 +130,18 @@ class Program:
         except StoreError as error:
             self._journal.told("state_unwritten", error=str(error))
         self._store.close()
+        if self._server is not None:
+            self._server.close()
+
+
+def _measured(config: WatchConfig, clock: Clock) -> tuple["Metrics | None", "MetricsServer | None"]:
+    """The metrics and their server, where the configuration asks for them; only then their library is loaded."""
+    if config.general.metrics.listen is None:
+        return None, None
+    from recompile_watch.daemon.metrics import Metrics, MetricsServer
+
+    metrics = Metrics(clock.monotonic)
+    return metrics, MetricsServer(config.general.metrics.listen, metrics)
 
 
 def runtime_folder(config: WatchConfig) -> Path:
