@@ -7,17 +7,18 @@ from pathlib import Path
 
 from recompile_watch.config import load_catalog, load_rules
 from recompile_watch.core.delivery import Outbox
-from recompile_watch.core.errors import StoreError
+from recompile_watch.core.errors import ConfigError, StoreError
 from recompile_watch.core.heard import Trouble, TroubleKind
 from recompile_watch.core.parcels import Parcel, parcel_from_json
 from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.scan import LiteralMatcher
 from recompile_watch.core.watch import Watch
-from recompile_watch.daemon.loop import Parts
+from recompile_watch.daemon.loop import HEARTBEAT, Parts
 from recompile_watch.daemon.readings import Follower, SourceReading
 from recompile_watch.market import is_market_open
 from recompile_watch.notify import sender_command
 from recompile_watch.respond.courier import Courier
+from recompile_watch.respond.receivers import ReceiverSettings
 from recompile_watch.sources.follow import Follower as FileFollower
 from recompile_watch.sources.marks import Mark, Watched, mark_from_json
 from recompile_watch.store import Store
@@ -33,9 +34,22 @@ def build(config: WatchConfig, store: Store, *, now: float) -> tuple[Parts, list
         troubles.append(Trouble(TroubleKind.STATE_CORRUPT, "state", text))
     watch = _watch(config, rules, store, troubles)
     outbox = Outbox(config.deliveries, _parcels(store, troubles))
-    courier = Courier(config.receivers, sender_command(), os.environ)
+    courier = Courier([*config.receivers, *_heartbeat(config)], sender_command(), os.environ)
     readings = list(_readings(config, store, rules, troubles))
-    return Parts(store, readings, watch, outbox, courier, {receiver.name: receiver for receiver in config.receivers}), troubles
+    receivers = {receiver.name: receiver for receiver in config.receivers}
+    beat_s = None if config.heartbeat_url is None else config.general.heartbeat.interval_s
+    return Parts(store, readings, watch, outbox, courier, receivers, beat_s), troubles
+
+
+def _heartbeat(config: WatchConfig) -> list[ReceiverSettings]:
+    """The external switch as a receiver: every such service takes a POST where it takes a GET."""
+    url = config.heartbeat_url
+    if url is None:
+        return []
+    for scheme, form in (("https://", "jsons://"), ("http://", "json://")):
+        if url.startswith(scheme):
+            return [ReceiverSettings(HEARTBEAT, form + url.removeprefix(scheme), deadline_s=10.0)]
+    raise ConfigError(f"{config.file}: heartbeat.url: is no http or https address; write the one that your dead-man's switch gave you")
 
 
 def _watch(config: WatchConfig, rules: Ruleset, store: Store, troubles: list[Trouble]) -> Watch:

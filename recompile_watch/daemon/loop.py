@@ -13,6 +13,7 @@ from recompile_watch.core.commands import Command, Refusal
 from recompile_watch.core.delivery import Outbox
 from recompile_watch.core.errors import DeliveryError, StoreError
 from recompile_watch.core.heard import Heard, Trouble, TroubleKind
+from recompile_watch.core.messages import Form, Message, Tone
 from recompile_watch.core.notices import Alert, Notice
 from recompile_watch.core.parcels import ParcelState, parcel_to_json
 from recompile_watch.core.watch import Step, Watch
@@ -26,6 +27,7 @@ from recompile_watch.store import Changes, Json, Key, Store
 if TYPE_CHECKING:
     from recompile_watch.daemon.metrics import Metrics
 
+HEARTBEAT = "(heartbeat)"
 RETRY_S = 5.0  # between two attempts to write a state that could not be written
 _UNWRITABLE = "the state cannot be written; what was decided meanwhile is kept in memory and would be decided again after a kill: {error}"
 
@@ -40,7 +42,7 @@ class Clock:
 
 @dataclass(slots=True)
 class Parts:
-    """What the loop drives."""
+    """What the loop drives. heartbeat_s: seconds between two signs of life to the receiver ``HEARTBEAT``, None for none."""
 
     store: Store
     readings: list[SourceReading]
@@ -48,6 +50,7 @@ class Parts:
     outbox: Outbox
     courier: Courier
     receivers: Mapping[str, ReceiverSettings]
+    heartbeat_s: float | None = None
     metrics: "Metrics | None" = None
 
 
@@ -62,6 +65,7 @@ class Loop:
         self.is_unwritable = False
         self._troubles: list[Trouble] = []
         self._watched_fds: set[int] = set()
+        self._beat_at = clock.monotonic()
         self.failed_commits = 0
         self.has_more = False
         self._rows: dict[Key, Json | None] = dict(parts.store.load("incidents")) if parts.metrics is not None else {}
@@ -75,6 +79,7 @@ class Loop:
         now, monotonic = self._clock.now(), self._clock.monotonic()
         heard = self._read(now, monotonic, settles_at_once=settles_at_once)
         self._collect(now, monotonic)
+        self._beat(monotonic)
         troubles, self._troubles = self._troubles, []
         changes = Changes()
         if heard or troubles:
@@ -150,6 +155,13 @@ class Loop:
                 self._parts.metrics.delivered(result.receiver, type(result.outcome).__name__.lower())
             self._troubles += self._parts.outbox.settle(result.id, result.outcome, now)
 
+    def _beat(self, monotonic: float) -> None:
+        """A sign of life for the external switch that alarms when it stops; only a loop that turns gives it."""
+        if self._parts.heartbeat_s is not None and monotonic >= self._beat_at:
+            self._beat_at = monotonic + self._parts.heartbeat_s
+            message = Message(Form.JSON, Tone.INFO, "alive", "alive", payload='{"alive": true}')
+            self._parts.courier.submit(Job(f"beat-{monotonic:.0f}", HEARTBEAT, message=message), monotonic)
+
     def _take(self, step: Step, changes: Changes, now: float) -> None:
         """Puts what the watch decided into the changes and the outbox."""
         for name, value in step.memory.items():
@@ -219,6 +231,7 @@ class Loop:
         waits += [wait for reading in self._parts.readings if (wait := reading.next_settle(monotonic)) is not None]
         watch_due, outbox_due, courier_due = self._parts.watch.next_due(), self._parts.outbox.next_due(now), self._parts.courier.next_due()
         waits += [due - now for due in (watch_due, outbox_due) if due is not None]
+        waits += [self._beat_at - monotonic] if self._parts.heartbeat_s is not None else []
         waits += [courier_due - monotonic] if courier_due is not None else []
         waits += [0.0] if self._troubles else []
         return max(0.0, min(waits))
