@@ -107,7 +107,7 @@ def reference(kind: type, place: str = "") -> Iterator[tuple[str, str, str, str]
         if inner is not None:
             origin = get_origin(key.type)
             yield from reference(
-                inner, f"[{name}]" if origin is tuple else f"{name}.NAME" if origin is not None and issubclass(origin, Mapping) else name
+                inner, f"[{name}]" if origin is tuple else f"{name}.NAME" if isinstance(origin, type) and issubclass(origin, Mapping) else name
             )
         else:
             yield name, form_of(key), "" if key.is_required else default_text(key), key.doc
@@ -152,7 +152,7 @@ def _schema(kind: object, key: Key | None = None) -> dict[str, object]:
     origin = get_origin(kind)
     if origin is tuple:
         return {"type": "array", "items": _schema(get_args(kind)[0])}
-    if origin is not None and issubclass(origin, Mapping):
+    if isinstance(origin, type) and issubclass(origin, Mapping):
         return {"type": "object", "additionalProperties": _schema(get_args(kind)[1])}
     if _choices(kind):
         return {"enum": _choices(kind)}
@@ -178,7 +178,7 @@ def _typed(value: object, kind: object, place: str, mistakes: Mistakes) -> objec
         items = value if isinstance(value, list) else _wrong(value, "a list")
         assert isinstance(items, list)
         return tuple(_typed(item, get_args(kind)[0], f"{place}[{index}]", mistakes) for index, item in enumerate(items, 1))
-    if origin is not None and issubclass(origin, Mapping):
+    if isinstance(origin, type) and issubclass(origin, Mapping):
         return {name: _typed(item, get_args(kind)[1], _inside(place, name), mistakes) for name, item in _table(value).items()}
     choices = _choices(kind)
     if choices and value not in choices:

@@ -160,6 +160,8 @@ def read_config(file: Path, environment: Mapping[str, str] = os.environ) -> Watc
     watch = read_table(WatchSettings, watch_table, "watch", mistakes, given)
     beat = general.heartbeat
     url = _secret(Address(beat.url, beat.url_file, beat.credential, beat.env), "heartbeat", environment, mistakes, is_needed=False)
+    if url is not None and not url.startswith(("http://", "https://")):
+        mistakes.add("heartbeat", "its address is no http or https address; write the one that your dead-man's switch gave you")
     if mistakes.lines or watch is None:
         raise ConfigError("\n".join(mistakes.lines))
     folder = Path(general.state_dir).expanduser() if general.state_dir else default_state_folder(environment)

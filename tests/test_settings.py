@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Literal
 
 import pytest
 
@@ -26,13 +27,14 @@ class Inner:
 
 @dataclass(frozen=True, slots=True)
 class Outer:
-    """All forms. paths: where, as globs. start: from where on. size_bytes: how much. factor, share: numbers; of one.
+    """All forms. paths: where, as globs. start: from where on. mode: how. size_bytes: how much. factor, share: numbers; of one.
 
     inner: tables by name. items: a list of tables. note: free text.
     """
 
     paths: tuple[str, ...]
     start: Start = Start.END
+    mode: Literal["fast", "slow"] = "fast"
     size_bytes: int = 1 << 20
     factor: float = 1.5
     share: float | None = None
@@ -55,12 +57,12 @@ def test_every_form_is_read() -> None:
     """Durations, sizes, lists, tables, tables of tables and lists of tables become typed values."""
     found, mistakes = read(
         {
-            "paths": ["a", "b"], "start": "begin", "size": "64KiB", "factor": 2, "share": 0.5, "is_on": False,
+            "paths": ["a", "b"], "start": "begin", "mode": "slow", "size": "64KiB", "factor": 2, "share": 0.5, "is_on": False,
             "inner": {"x": {"name": "X", "wait": "1h30m"}}, "items": [{"name": "Y"}], "note": "n",
         }
     )  # fmt: skip
     assert mistakes == []
-    assert found == Outer(("a", "b"), Start.BEGIN, 64 << 10, 2, 0.5, False, {"x": Inner("X", 5400.0)}, (Inner("Y"),), "n")
+    assert found == Outer(("a", "b"), Start.BEGIN, "slow", 64 << 10, 2, 0.5, False, {"x": Inner("X", 5400.0)}, (Inner("Y"),), "n")
 
 
 def test_all_mistakes_are_told_at_once_with_their_keys() -> None:
@@ -72,6 +74,7 @@ def test_all_mistakes_are_told_at_once_with_their_keys() -> None:
             "factor": "2",
             "is_on": 1,
             "start": "middle",
+            "mode": "quick",
             "inner": {"x": {"wait": "90"}},
             "items": [{"name": "Y", "z": 1}],
             "paths": "a",
@@ -79,9 +82,10 @@ def test_all_mistakes_are_told_at_once_with_their_keys() -> None:
     )
     assert found is None
     assert mistakes == [
-        "watch.toml: source[1].stat: unknown key; did you mean 'start'?; known are factor, inner, is_on, items, note, paths, share, size, start",
+        "watch.toml: source[1].stat: unknown key; did you mean 'start'?; known are factor, inner, is_on, items, mode, note, paths, share, size, start",
         "watch.toml: source[1].paths: 'a' is not a list",
         "watch.toml: source[1].start: 'middle' is not one of \"begin\", \"end\"",
+        "watch.toml: source[1].mode: 'quick' is not one of \"fast\", \"slow\"",
         "watch.toml: source[1].size: 5 is not a size such as \"64MiB\"",
         "watch.toml: source[1].factor: '2' is not a number",
         "watch.toml: source[1].is_on: 1 is not true or false",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from recompile_watch.config import load_catalog, load_rules
 from recompile_watch.core.delivery import Outbox
-from recompile_watch.core.errors import ConfigError, StoreError
+from recompile_watch.core.errors import StoreError
 from recompile_watch.core.heard import Trouble, TroubleKind
 from recompile_watch.core.parcels import Parcel, parcel_from_json
 from recompile_watch.core.rules import Ruleset
@@ -23,6 +23,8 @@ from recompile_watch.sources.follow import Follower as FileFollower
 from recompile_watch.sources.marks import Mark, Watched, mark_from_json
 from recompile_watch.store import Store
 from recompile_watch.watch_config import SourceConfig, WatchConfig
+
+HEARTBEAT_DEADLINE_S = 10.0
 
 
 def build(config: WatchConfig, store: Store, *, now: float) -> tuple[Parts, list[Trouble]]:
@@ -46,10 +48,7 @@ def _heartbeat(config: WatchConfig) -> list[ReceiverSettings]:
     url = config.heartbeat_url
     if url is None:
         return []
-    for scheme, form in (("https://", "jsons://"), ("http://", "json://")):
-        if url.startswith(scheme):
-            return [ReceiverSettings(HEARTBEAT, form + url.removeprefix(scheme), deadline_s=10.0)]
-    raise ConfigError(f"{config.file}: heartbeat.url: is no http or https address; write the one that your dead-man's switch gave you")
+    return [ReceiverSettings(HEARTBEAT, "json" + url.removeprefix("http"), deadline_s=HEARTBEAT_DEADLINE_S)]
 
 
 def _watch(config: WatchConfig, rules: Ruleset, store: Store, troubles: list[Trouble]) -> Watch:

@@ -1,0 +1,146 @@
+"""The loop as a whole, killed wherever it can be: nothing is lost, nothing counts twice, every incident is told (P4)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import cast
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from recompile_watch.core.errors import StoreError
+from recompile_watch.core.messages import Delivered, Reason, Retry
+from recompile_watch.store import Changes
+from tests.daemon.world import World, limit_hit, quote
+
+SYMBOLS = ("BTCUSD", "ETHUSD")
+POINTS = ("read", "committed", "sending", "sent")
+ACTIONS = st.one_of(
+    st.tuples(st.just("quote"), st.sampled_from(SYMBOLS)),
+    st.tuples(st.just("limit"), st.sampled_from(("attend", "decode"))),
+    st.tuples(st.just("half"), st.sampled_from(SYMBOLS)),
+    st.tuples(st.just("rotate"), st.just("")),
+    st.tuples(st.just("turn"), st.just("")),
+    st.tuples(st.just("kill"), st.sampled_from(POINTS)),
+)
+
+
+def play(world: World, actions: list[tuple[str, str]]) -> dict[str, int]:
+    """The bot writes, its log rotates, the watch turns and is killed; how many events there were of each."""
+    written: dict[str, int] = {}
+    half, rotations = b"", 0
+    world.write(b"the bot starts\n")
+    world.turn()
+    for second, (action, what) in enumerate(actions):
+        if half and action in ("quote", "limit", "half"):
+            world.write(half)
+            half = b""
+        match action:
+            case "quote":
+                world.write(quote(what, second))
+                written[f"synthetic_quote {what}"] = written.get(f"synthetic_quote {what}", 0) + 1
+            case "limit":
+                world.write(limit_hit(what, second))
+                written[f"recompile_limit_hit {what}"] = written.get(f"recompile_limit_hit {what}", 0) + 1
+            case "half":
+                line = quote(what, second)
+                world.write(line[:60])
+                half = line[60:]
+                written[f"synthetic_quote {what}"] = written.get(f"synthetic_quote {what}", 0) + 1
+            case "rotate" if not half and world.log().exists():
+                rotations += 1
+                os.rename(world.log(), world.folder / "logs" / f"bot.log.{1000 - rotations}")
+            case "turn":
+                world.turn()
+            case "kill":
+                world.kill_at = (what, 0)
+    world.write(half)
+    world.kill_at = None
+    world.turn(times=150)
+    return written
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, database=None)
+@given(st.lists(ACTIONS, max_size=25))
+def test_killed_anywhere_each_event_counts_once_and_each_incident_is_told(
+    tmp_path_factory: pytest.TempPathFactory, actions: list[tuple[str, str]]
+) -> None:
+    """Random writing, rotating, turning and killing at labelled points: counts equal to what was written, all of it told."""
+    world = World(tmp_path_factory.mktemp("world"))
+    written = play(world, actions)
+    counts = {name: row["count"] for name, row in world.incidents().items() if not name.startswith("watch_")}
+    assert counts == written
+    told = world.told()
+    for name in written:
+        kind, _, what = name.partition(" ")
+        assert what in told, f"nobody was told of {kind} {what}"
+    ids = [job.id for job in world.post.jobs]
+    repeated = {one for one in ids if ids.count(one) > 1}
+    marked = {job.id for job in world.post.jobs if job.message is not None and "Possible duplicate" in job.message.text}
+    assert repeated <= marked, "a message goes out twice only when the watch was killed while it was under way, and says so"
+
+
+def test_a_record_is_told_within_its_turn_once_it_is_complete(tmp_path: Path) -> None:
+    """A critical event of one line is told in the very turn that reads it."""
+    world = World(tmp_path)
+    world.write(b"the bot starts\n")
+    world.turn(2)
+    world.write(limit_hit("attend", 1) + quote("BTCUSD", 2))
+    world.turn(2, step_s=0.5)
+    assert "attend hit the recompile limit" in world.told()
+
+
+def test_a_state_that_cannot_be_written_stops_neither_reading_nor_telling(tmp_path: Path) -> None:
+    """A full disk: messages go out, the fault itself is told, and all is written down once there is room."""
+    world = World(tmp_path)
+    world.turn(2)
+    is_full = True
+    commit = world.store.commit
+
+    def full(changes: Changes) -> None:
+        if is_full:
+            raise StoreError("state.db: cannot be written (database or disk is full)")
+        commit(changes)
+
+    world.store.commit = full  # type: ignore[method-assign]
+    world.write(limit_hit("attend", 1))
+    world.turn(40)
+    told = world.told()
+    assert "attend hit the recompile limit" in told
+    assert "state cannot be written" in told
+    assert "recompile_limit_hit attend" not in world.incidents()
+    is_full = False
+    world.turn(20)
+    assert world.incidents()["recompile_limit_hit attend"]["count"] == 1
+    before = len(world.post.jobs)
+    world.restart()
+    world.turn(40)
+    assert not [job for job in world.post.jobs[before:] if job.message and job.message.title.startswith("Critical")]
+
+
+def test_a_receiver_that_fails_gets_everything_in_the_end(tmp_path: Path) -> None:
+    """Messages wait in the outbox over a restart, and go out when the receiver answers again."""
+    world = World(tmp_path)
+    world.turn(2)
+    world.post.outcome = Retry(Reason.SERVER, "503")
+    world.write(limit_hit("attend", 1))
+    world.turn(10)
+    world.restart()
+    assert world.incidents()["recompile_limit_hit attend"]["count"] == 1
+    world.post.outcome = Delivered("200")
+    world.post.jobs.clear()
+    world.turn(60)
+    assert "attend hit the recompile limit" in world.told()
+    assert not [row for row in world.store.load("outbox").values() if cast(dict[str, object], row)["state"] != "dead"]
+
+
+def test_first_start_on_a_large_backlog_gives_one_summary(tmp_path: Path) -> None:
+    """A log of a thousand problems that was there before: one message, and the incidents are known."""
+    world = World(tmp_path)
+    world.write(b"".join(quote(f"SYM{index % 40:02d}USD", index) + limit_hit(f"f{index % 30}", index) for index in range(600)))
+    world.turn(60)
+    assert len(world.post.jobs) == 1
+    assert "Before the watch began" in world.told()
+    assert len(world.incidents()) == 70
