@@ -54,7 +54,7 @@ def test_killed_and_rotated_each_event_counts_once(tmp_path: Path) -> None:
         watch.write(limit_hit("last", 59) + quote("ETHUSD", 59))
         inbox.until("last hit the recompile limit")
         assert watch.end() == 0
-        assert [row for row in watch.incidents() if str(row["kind"]).startswith("watch_")] == []
+        assert [(row["title"], row["places"], row["count"]) for row in watch.incidents() if str(row["kind"]).startswith("watch_")] == []
         counts = {(row["kind"], row["function"] or row["symbols"][0]): row["count"] for row in watch.incidents() if row["function"] or row["symbols"]}  # type: ignore[index]
         assert counts == {
             ("synthetic_quote", "BTCUSD"): written["synthetic_quote"], ("recompile_limit_hit", "attend"): written["recompile_limit_hit"],
