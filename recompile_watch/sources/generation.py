@@ -20,6 +20,7 @@ class Outcome(Enum):
 
     NOTHING = auto()  # no whole line, for now
     WORKED = auto()  # on the way: lines counted, a hole skipped
+    FIRST_BYTES = auto()  # the file was empty and has changed: it may have been filled, copied and cut since the last look
     CUT = auto()  # the file no longer holds what was read: cut short in place, perhaps filled again
 
 
@@ -30,7 +31,7 @@ class Generation:
     is_current: the path leads to its file. is_complete: nobody writes to its file any more: a copy, or packed.
     backlog_end: bytes before it were there at the very first start. counted_to: line feeds are counted up to here, the rest
     up to the position before anything is given. quiet_since: the watch's clock at the last growth. last_growth_at: epoch
-    seconds.
+    seconds. inherited_head: the signature that a mark brought along, where the bytes cannot be read again.
     """
 
     stream: str
@@ -52,10 +53,12 @@ class Generation:
     quiet_since: float = 0.0
     last_growth_at: float | None = None
     hole_bytes: int = 0
+    inherited_head: tuple[int, str] | None = None
     _recent: bytes = b""
     _is_in_hole: bool = False
     _is_drained: bool = False
     _seen: tuple[int, int, int] = (-1, 0, 0)
+    _announced: tuple[int, int] = (-1, 0)
 
     @property
     def file_key(self) -> tuple[int, int]:
@@ -77,6 +80,7 @@ class Generation:
         status = self.content.status()
         self.head = self.content.read(0, SIGNATURE_BYTES)
         self.size_bytes, self.modified_ns = status.st_size, status.st_mtime_ns
+        self._seen = (status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
     def move_to(self, content: Content) -> None:
         """The same bytes go on in another file, which a packed content gets ready for. Raises OSError."""
@@ -90,9 +94,12 @@ class Generation:
             return self._look_at_packed()
         status = self.content.status()
         stamp = (status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-        if status.st_size < max(self.position, len(self.head)):
+        if status.st_size < len(self._known_head()) or status.st_size < self.position:
             return Outcome.CUT
         is_news = stamp != self._seen
+        if is_news and self.is_current and not self.head and self._seen[:2] not in (stamp[:2], self._announced):
+            self._announced = self._seen[:2]
+            return Outcome.FIRST_BYTES
         is_idle = self._is_drained and not is_news
         block = b"" if is_idle else self.content.read(self.position, self.block_bytes)
         # After reading, not before: had the file been cut meanwhile, the block could mix two generations.
@@ -112,11 +119,11 @@ class Generation:
 
     def mark(self, position: int, lines: int, ended_at: float | None = None) -> Mark:
         """The mark for a position at or before what was given."""
-        head = self.head
-        tail = self._bytes_before(position)
+        head, tail = self.head[: position or None], self._bytes_before(position)
+        head_bytes, head_hash = self.inherited_head or (len(head), digest(head))
         is_counting = self.counted_to < position
         return Mark(
-            self.stream, self.number, self.device, self.inode, len(head), digest(head), position, len(tail), digest(tail),
+            self.stream, self.number, self.device, self.inode, head_bytes, head_hash, position, len(tail), digest(tail),
             self.lines if is_counting else lines, self.size_bytes, self.modified_ns, ended_at,
             counted_bytes=self.counted_to if is_counting else None,
         )  # fmt: skip
@@ -159,12 +166,19 @@ class Generation:
         tail = self._recent[-SIGNATURE_BYTES:]
         if tail and self.content.read(self.position - len(tail), len(tail)) != tail:
             return False
-        if is_news:
-            head = self.content.read(0, SIGNATURE_BYTES)
-            if not head.startswith(self.head):
-                return False
-            self.head = head
+        return not is_news or self.grow_head()
+
+    def grow_head(self) -> bool:
+        """Takes the signature of more first bytes; False where those known are no longer there. Raises OSError."""
+        head = self.content.read(0, SIGNATURE_BYTES)
+        if not head.startswith(self._known_head()):
+            return False
+        self.head = head
         return True
+
+    def _known_head(self) -> bytes:
+        """The first bytes that must stay. Those not given yet may change: a program that starts again removes its half line."""
+        return self.head[: self.position or None]
 
     def _count(self) -> Outcome:
         block = self.content.read(self.counted_to, min(BLOCK_BYTES, self.position - self.counted_to))
