@@ -94,7 +94,7 @@ class Generation:
             return self._look_at_packed()
         status = self.content.status()
         stamp = (status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-        if status.st_size < len(self._known_head()) or status.st_size < self.position:
+        if status.st_size < max(self.position, len(self._known_head())):
             return Outcome.CUT
         is_news = stamp != self._seen
         if is_news and self.is_current and not self.head and self._seen[:2] not in (stamp[:2], self._announced):
@@ -103,7 +103,7 @@ class Generation:
         is_idle = self._is_drained and not is_news
         block = b"" if is_idle else self.content.read(self.position, self.block_bytes)
         # After reading, not before: had the file been cut meanwhile, the block could mix two generations.
-        if not self._is_itself(is_news):
+        if not self._is_itself(is_news=is_news):
             return Outcome.CUT
         if status.st_size > self.size_bytes:
             self.quiet_since, self.last_growth_at = clock, now
@@ -153,7 +153,7 @@ class Generation:
             return kept[start - kept_from : end - kept_from]
         try:
             text = self.content.read(start, min(end, self.position) - start) if self.content.is_growing else b""
-            return text if text and self._is_itself(False) else None
+            return text if text and self._is_itself(is_news=False) else None
         except OSError:
             return None
 
@@ -161,12 +161,18 @@ class Generation:
         """The last bytes given, and the offset of the first of them."""
         return self.position - len(self._recent), self._recent
 
-    def _is_itself(self, is_news: bool) -> bool:
+    def _is_itself(self, *, is_news: bool) -> bool:
         """The bytes before the position are still there; with news the first bytes too, of which more are then known."""
         tail = self._recent[-SIGNATURE_BYTES:]
         if tail and self.content.read(self.position - len(tail), len(tail)) != tail:
             return False
         return not is_news or self.grow_head()
+
+    def is_itself(self) -> bool:
+        """The file still holds what was read of it. Raises OSError."""
+        status = self.content.status()
+        is_long_enough = status.st_size >= max(self.position, len(self._known_head()))
+        return not self.content.is_growing or (is_long_enough and self._is_itself(is_news=True))
 
     def grow_head(self) -> bool:
         """Takes the signature of more first bytes; False where those known are no longer there. Raises OSError."""
@@ -255,6 +261,6 @@ class Generation:
             return recent[position - wanted - start : position - start]
         try:
             tail = self.content.read(position - wanted, wanted) if self.content.is_growing else b""
-            return tail if len(tail) == wanted and self._is_itself(False) else b""
+            return tail if len(tail) == wanted and self._is_itself(is_news=False) else b""
         except OSError:
             return b""

@@ -49,17 +49,24 @@ class Lineage:
     def reconcile(self, stream: Stream) -> None:
         """Finds out what the path leads to now. Raises OSError and SourceError."""
         status = _status(stream.path)
-        key = (status.st_dev, status.st_ino) if status else None
         if stream.pending:
             if self._is_parked(stream, status):
                 return
             self._resume(stream, status)
-        current = stream.current
+        self._follow_path(stream, status)
+        if stream.changed:
+            self._read_changed(stream)
+
+    def _follow_path(self, stream: Stream, status: os.stat_result | None) -> None:
+        current, key = stream.current, (status.st_dev, status.st_ino) if status else None
         if current is not None and key == current.file_key:
             return
+        if current is not None and not current.is_itself():
+            self.cut(stream, current)
+            current = stream.current
         if current is not None and not self._leaves(stream, current, status):
             return
-        if status is not None and key is not None:
+        if key is not None:
             self._arrive(stream, key)
         elif self._may_have_missed(stream):
             self.catch_up(stream)
@@ -82,7 +89,8 @@ class Lineage:
         self._read_missed(stream, mark, family, home[0].path if home else None)
         new = self._begin(stream, live, is_current=was_current)
         if not was_current:
-            stream.older.append(new)
+            at = stream.older.index(reading) + 1 if reading in stream.older else 0
+            stream.older.insert(at, new)
 
     def refilled(self, stream: Stream, reading: Generation) -> None:
         """The empty file of `reading` has changed: what came and went in it since may stand in copies, which are older."""
@@ -128,8 +136,9 @@ class Lineage:
         for mark in list(stream.pending):
             is_here = status is not None and (status.st_dev, status.st_ino) == mark.file_key
             # Of an empty file there is nothing to know it by: its inode may be another's by now.
+            # One of which only a size is known was a rotated file that could not be read: it is never the path's own.
             has_face = bool(mark.head_bytes or mark.size_bytes)
-            if has_face and is_here and self._reopen(stream, mark, stream.path):
+            if mark.head_bytes and is_here and self._reopen(stream, mark, stream.path):
                 stream.pending.remove(mark)
                 continue
             family = family or family_of(stream.path, self._settings.rotated_folders)
@@ -168,6 +177,15 @@ class Lineage:
             stream.last = mark
         self.lost[stream.path, mark.generation] = mark
         self._give(GenerationEnded(stream.path, mark.generation))
+        stream.changed.append(mark.file_key)
+
+    def _read_changed(self, stream: Stream) -> None:
+        """Rotated files that hold something else than when they were read: cut short before they were rotated away."""
+        family = family_of(stream.path, self._settings.rotated_folders)
+        for sibling in family.members:
+            if sibling.file_key in stream.changed and not self._is_taken(sibling.file_key):
+                self._begin_missed(stream, sibling)
+        stream.changed.clear()
 
     def _reopen(self, stream: Stream, mark: Mark, path: str) -> bool:
         """Reads on after `mark` in the file at `path` if that still holds it."""

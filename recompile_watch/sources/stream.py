@@ -53,7 +53,8 @@ class Stream:
     current: what the path leads to. older: rotated away and not at their end, oldest first. pending: stored marks whose files
     were not found again yet, oldest first. last: the newest generation that is read no more, or how the path was last seen
     without one. newest: number of the newest generation. first_size: the size at the very first start, else None.
-    resume_at: when to try again those of them that could not be read. parked: (device, inode, size, modification) under which the pending file was closed to save a descriptor.
+    resume_at: when to try again those of them that could not be read. changed: files (device, inode) that no longer hold what
+    was read of them. parked: (device, inode, size, modification) under which the pending file was closed to save a descriptor.
     folder_stamp, catch_up_at: while the path leads nowhere, when its folder changed and when to look there in any case.
     """
 
@@ -69,6 +70,7 @@ class Stream:
     folder_stamp: int | None = None
     catch_up_at: float = 0.0
     resume_at: float = 0.0
+    changed: list[tuple[int, int]] = field(default_factory=list)
     gaps: int = 0
     hole_bytes: int = 0
     last_growth_at: float | None = None
@@ -92,8 +94,8 @@ class Stream:
         """The newest content known, by which younger ones are told."""
         if self.current is not None:
             return self.current.mark(self.current.position, self.current.lines)
-        known = [*self.pending, *([self.last] if self.last is not None else [])]
-        known += [reading.mark(reading.position, reading.lines) for reading in self.older]
+        known = [*self.pending[-1:], *([self.last] if self.last is not None else [])]
+        known += [reading.mark(reading.position, reading.lines) for reading in self.older[-1:]]
         return max(known, key=lambda mark: mark.generation, default=None)
 
 

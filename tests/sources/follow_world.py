@@ -335,9 +335,10 @@ class World:
             heard = self.follower.poll(self.now + self.jump, budget or self.rng.choice((1, 5000, 1 << 20)))
         for item in heard:
             self._hear(item)
-        if self.path.exists() and self.path.stat().st_mode & 0o004:
+        held = self._held_inodes()
+        if self.path.exists() and self.path.stat().st_ino in held:
             self.seen.add(self.incarnation)
-            self.opened.add(self.path.stat().st_ino)
+        self.opened |= held
         self._judge()
 
     def commit(self) -> None:
@@ -439,6 +440,15 @@ class World:
     def _known_inodes(self) -> set[int]:
         """Where a link leads is all one can know of it: a target it led to between two looks has no name to find it by."""
         return self.opened | ({self.path.stat().st_ino} if self.path.exists() else set())
+
+    def _held_inodes(self) -> set[int]:
+        own = {self.live_fd, *(writer[0] for writer in self.stale)}
+        held: set[int] = set()
+        for name in os.listdir("/proc/self/fd"):
+            with suppress(OSError):
+                if int(name) not in own and os.readlink(f"/proc/self/fd/{name}").startswith(str(self.folder)):
+                    held.add(os.fstat(int(name)).st_ino)
+        return held
 
     def _deleted_but_open(self) -> Iterator[bytes]:
         """Deleted files that the follower holds; the writers' own descriptors are for writing only."""
