@@ -322,6 +322,9 @@ class Lineage:
         except OSError as error:
             self._put_off(stream, sibling, error)
             return
+        if not content.is_growing and self._is_packed_copy(stream, sibling.path):
+            content.close()
+            return
         elder = self._elder_in(sibling.file_key, content) if content.is_growing else self._packed_elder(stream, sibling.path)
         if content.is_growing and elder is not None and content.status().st_size <= elder.position:
             content.close()
@@ -329,6 +332,10 @@ class Lineage:
         reading = self._begin(stream, content, is_current=False, elder=elder)
         reading.is_complete = not content.is_growing
         stream.older.append(reading)
+
+    def _is_packed_copy(self, stream: Stream, path: str) -> bool:
+        """The file that was packed into this one is open still and is read to its end."""
+        return any(self._holds_at(path, reading.mark(reading.position, reading.lines)) for reading in stream.generations())
 
     def _packed_elder(self, stream: Stream, path: str) -> Mark | None:
         """The mark of the generation that was read to its end in the file that was packed into this one."""

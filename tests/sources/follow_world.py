@@ -69,7 +69,7 @@ class World:
         self.written: dict[bytes, int] = {}
         self.lost: set[bytes] = set()
         self.seen: set[int] = set()
-        self.opened: set[int] = set()  # inodes seen by a poll, until they are new or cut
+        self.renewed: set[int] = set()  # inodes used again or cut since the last commit
         self.holes: set[int] = set()  # begin with NULs, so that one looks like the other
         self.may_report = False
         self.reports = 0
@@ -123,7 +123,7 @@ class World:
                 self.links += 1
                 target = self.folder / f"target-{self.links}"
                 target.touch()
-                self.opened.discard(target.stat().st_ino)
+                self.renewed.add(target.stat().st_ino)
                 with suppress(FileNotFoundError):
                     self.path.unlink()
                 self.path.symlink_to(target.name)
@@ -218,7 +218,7 @@ class World:
     def _truncate(self, refill: str) -> None:
         size = self.path.stat().st_size
         os.truncate(self.path, 0)
-        self.opened.discard(self.path.stat().st_ino)
+        self.renewed.add(self.path.stat().st_ino)
         self.may_report = True
         self._stamp(self.path)
         self._judge()
@@ -335,10 +335,8 @@ class World:
             heard = self.follower.poll(self.now + self.jump, budget or self.rng.choice((1, 5000, 1 << 20)))
         for item in heard:
             self._hear(item)
-        held = self._held_inodes()
-        if self.path.exists() and self.path.stat().st_ino in held:
+        if self.path.exists() and self.path.stat().st_size and self.path.stat().st_ino in self._held_inodes():
             self.seen.add(self.incarnation)
-        self.opened |= held
         self._judge()
 
     def commit(self) -> None:
@@ -361,6 +359,7 @@ class World:
                 del self.readers[key]
                 if kept is not None:
                     marks[key] = kept
+        self.renewed.clear()
         self.history.append(Commit(marks, given, self.follower.watched(), frozenset(self.seen)))
 
     def restart(self, back: int = 0) -> None:
@@ -439,7 +438,8 @@ class World:
 
     def _known_inodes(self) -> set[int]:
         """Where a link leads is all one can know of it: a target it led to between two looks has no name to find it by."""
-        return self.opened | ({self.path.stat().st_ino} if self.path.exists() else set())
+        stored = {mark.inode for mark in self.history[-1].marks.values() if mark.head_bytes and mark.ended_at is None}
+        return (stored - self.renewed) | self._held_inodes() | ({self.path.stat().st_ino} if self.path.exists() else set())
 
     def _held_inodes(self) -> set[int]:
         own = {self.live_fd, *(writer[0] for writer in self.stale)}
