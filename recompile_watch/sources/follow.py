@@ -68,14 +68,21 @@ class Follower:
         """Something changed in a folder: the next poll looks at every path, and for new files."""
         self._discover_at = self._check_at = 0.0
 
-    def watched(self, now: float) -> Watched:
-        """What to hand to the next run; to be stored with every commit."""
-        return Watched(self._settings.paths, now)
+    def watched(self) -> Watched | None:
+        """What to hand to the next run, to be stored with every commit; None before the first poll of all."""
+        if self._looked_at is None:
+            return self._watched
+        # A path that never led to a file that could be read is known as it was when it was first seen.
+        unread = [stream.last.modified_ns / 1e9 for stream in self._streams.values() if stream.last is not None and not stream.newest]
+        return Watched(self._settings.paths, min([self._looked_at, *unread]))
 
     def mark(self, stream: str, generation: int, position: int, lines: int) -> Mark:
         """The mark for a position at or before what was given of that generation. Raises KeyError for one never given."""
         reading = self._reading(stream, generation) or self._lineage.finished.get((stream, generation))
-        return self._lineage.lost[stream, generation] if reading is None else reading.mark(position, lines)
+        if reading is not None:
+            return reading.mark(position, lines)
+        waiting = {mark.generation: mark for mark in self._streams[stream].pending}
+        return waiting[generation] if generation in waiting else self._lineage.lost[stream, generation]
 
     def release(self, stream: str, generation: int) -> Mark | None:
         """All of an ended generation was committed: the mark to keep for it, or None where its mark can be deleted.
@@ -232,6 +239,9 @@ class Follower:
             return len(heard.payload)
         if heard is Outcome.CUT:
             self._lineage.cut(stream, reading)
+            return 1
+        if heard is Outcome.FIRST_BYTES:
+            self._lineage.refilled(stream, reading)
             return 1
         if heard is Outcome.WORKED:
             return reading.block_bytes

@@ -20,6 +20,7 @@ class Outcome(Enum):
 
     NOTHING = auto()  # no whole line, for now
     WORKED = auto()  # on the way: lines counted, a hole skipped
+    FIRST_BYTES = auto()  # the file was empty and has changed: it may have been filled, copied and cut since the last look
     CUT = auto()  # the file no longer holds what was read: cut short in place, perhaps filled again
 
 
@@ -30,7 +31,7 @@ class Generation:
     is_current: the path leads to its file. is_complete: nobody writes to its file any more: a copy, or packed.
     backlog_end: bytes before it were there at the very first start. counted_to: line feeds are counted up to here, the rest
     up to the position before anything is given. quiet_since: the watch's clock at the last growth. last_growth_at: epoch
-    seconds.
+    seconds. inherited_head: the signature that a mark brought along, where the bytes cannot be read again.
     """
 
     stream: str
@@ -52,10 +53,12 @@ class Generation:
     quiet_since: float = 0.0
     last_growth_at: float | None = None
     hole_bytes: int = 0
+    inherited_head: tuple[int, str] | None = None
     _recent: bytes = b""
     _is_in_hole: bool = False
     _is_drained: bool = False
     _seen: tuple[int, int, int] = (-1, 0, 0)
+    _announced: tuple[int, int] = (-1, 0)
 
     @property
     def file_key(self) -> tuple[int, int]:
@@ -77,6 +80,7 @@ class Generation:
         status = self.content.status()
         self.head = self.content.read(0, SIGNATURE_BYTES)
         self.size_bytes, self.modified_ns = status.st_size, status.st_mtime_ns
+        self._seen = (status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
     def move_to(self, content: Content) -> None:
         """The same bytes go on in another file, which a packed content gets ready for. Raises OSError."""
@@ -90,13 +94,16 @@ class Generation:
             return self._look_at_packed()
         status = self.content.status()
         stamp = (status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-        if status.st_size < max(self.position, len(self.head)):
+        if status.st_size < max(self.position, len(self._known_head())):
             return Outcome.CUT
         is_news = stamp != self._seen
+        if is_news and self.is_current and not self.head and self._seen[:2] not in (stamp[:2], self._announced):
+            self._announced = self._seen[:2]
+            return Outcome.FIRST_BYTES
         is_idle = self._is_drained and not is_news
         block = b"" if is_idle else self.content.read(self.position, self.block_bytes)
         # After reading, not before: had the file been cut meanwhile, the block could mix two generations.
-        if not self._is_itself(is_news):
+        if not self._is_itself(is_news=is_news):
             return Outcome.CUT
         if status.st_size > self.size_bytes:
             self.quiet_since, self.last_growth_at = clock, now
@@ -112,11 +119,11 @@ class Generation:
 
     def mark(self, position: int, lines: int, ended_at: float | None = None) -> Mark:
         """The mark for a position at or before what was given."""
-        head = self.head
-        tail = self._bytes_before(position)
+        head, tail = self.head[: position or None], self._bytes_before(position)
+        head_bytes, head_hash = self.inherited_head or (len(head), digest(head))
         is_counting = self.counted_to < position
         return Mark(
-            self.stream, self.number, self.device, self.inode, len(head), digest(head), position, len(tail), digest(tail),
+            self.stream, self.number, self.device, self.inode, head_bytes, head_hash, position, len(tail), digest(tail),
             self.lines if is_counting else lines, self.size_bytes, self.modified_ns, ended_at,
             counted_bytes=self.counted_to if is_counting else None,
         )  # fmt: skip
@@ -146,7 +153,7 @@ class Generation:
             return kept[start - kept_from : end - kept_from]
         try:
             text = self.content.read(start, min(end, self.position) - start) if self.content.is_growing else b""
-            return text if text and self._is_itself(False) else None
+            return text if text and self._is_itself(is_news=False) else None
         except OSError:
             return None
 
@@ -154,17 +161,30 @@ class Generation:
         """The last bytes given, and the offset of the first of them."""
         return self.position - len(self._recent), self._recent
 
-    def _is_itself(self, is_news: bool) -> bool:
+    def _is_itself(self, *, is_news: bool) -> bool:
         """The bytes before the position are still there; with news the first bytes too, of which more are then known."""
         tail = self._recent[-SIGNATURE_BYTES:]
         if tail and self.content.read(self.position - len(tail), len(tail)) != tail:
             return False
-        if is_news:
-            head = self.content.read(0, SIGNATURE_BYTES)
-            if not head.startswith(self.head):
-                return False
-            self.head = head
+        return not is_news or self.grow_head()
+
+    def is_itself(self) -> bool:
+        """The file still holds what was read of it. Raises OSError."""
+        status = self.content.status()
+        is_long_enough = status.st_size >= max(self.position, len(self._known_head()))
+        return not self.content.is_growing or (is_long_enough and self._is_itself(is_news=True))
+
+    def grow_head(self) -> bool:
+        """Takes the signature of more first bytes; False where those known are no longer there. Raises OSError."""
+        head = self.content.read(0, SIGNATURE_BYTES)
+        if not head.startswith(self._known_head()):
+            return False
+        self.head = head
         return True
+
+    def _known_head(self) -> bytes:
+        """The first bytes that must stay. Those not given yet may change: a program that starts again removes its half line."""
+        return self.head[: self.position or None]
 
     def _count(self) -> Outcome:
         block = self.content.read(self.counted_to, min(BLOCK_BYTES, self.position - self.counted_to))
@@ -241,6 +261,6 @@ class Generation:
             return recent[position - wanted - start : position - start]
         try:
             tail = self.content.read(position - wanted, wanted) if self.content.is_growing else b""
-            return tail if len(tail) == wanted and self._is_itself(False) else b""
+            return tail if len(tail) == wanted and self._is_itself(is_news=False) else b""
         except OSError:
             return b""

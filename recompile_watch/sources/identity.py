@@ -25,7 +25,7 @@ def holds(content: Content, mark: Mark) -> bool:
     if content.is_growing and content.status().st_size < mark.position:
         return False
     head = content.read(0, mark.head_bytes)
-    if len(head) < mark.head_bytes or digest(head) != mark.head_hash:
+    if len(head) < mark.head_bytes or (head and digest(head) != mark.head_hash):
         return False
     start = mark.position - mark.tail_bytes
     if not content.seek(start, _SEARCHED_BYTES):

@@ -13,11 +13,12 @@ from recompile_watch.sources.follow_settings import FollowSettings
 from recompile_watch.sources.generation import Generation
 from recompile_watch.sources.identity import holds, is_telling, open_holding
 from recompile_watch.sources.marks import Chunk, GenerationEnded, GenerationStarted, Mark
-from recompile_watch.sources.opening import shown
+from recompile_watch.sources.opening import shown, source_error
 from recompile_watch.sources.siblings import Family, Sibling, family_of, home_of, missed
 from recompile_watch.sources.stream import Clock, Stream, Troubles
 
 _ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR})
+RETRY_S = 10.0
 FileKey = tuple[int, int]
 Given = Chunk | GenerationStarted | GenerationEnded
 
@@ -48,16 +49,27 @@ class Lineage:
     def reconcile(self, stream: Stream) -> None:
         """Finds out what the path leads to now. Raises OSError and SourceError."""
         status = _status(stream.path)
-        key = (status.st_dev, status.st_ino) if status else None
-        if stream.pending and not self._is_parked(stream, status):
+        if stream.pending:
+            if self._is_parked(stream, status):
+                return
             self._resume(stream, status)
-        current = stream.current
-        if stream.pending or (current is not None and key == current.file_key):
+        self._follow_path(stream, status)
+        if stream.changed:
+            self._read_changed(stream)
+
+    def _follow_path(self, stream: Stream, status: os.stat_result | None) -> None:
+        current, key = stream.current, (status.st_dev, status.st_ino) if status else None
+        if current is not None and key == current.file_key:
             return
+        if current is not None and not current.is_itself():
+            self.cut(stream, current)
+            current = stream.current
         if current is not None and not self._leaves(stream, current, status):
             return
-        if status is not None and key is not None:
+        if key is not None:
             self._arrive(stream, key)
+        elif self._may_have_missed(stream):
+            self.catch_up(stream)
 
     def cut(self, stream: Stream, reading: Generation) -> None:
         """The file of `reading` was cut short in place: what was not read may stand in a copy; what is there now is new."""
@@ -77,7 +89,17 @@ class Lineage:
         self._read_missed(stream, mark, family, home[0].path if home else None)
         new = self._begin(stream, live, is_current=was_current)
         if not was_current:
-            stream.older.append(new)
+            at = stream.older.index(reading) + 1 if reading in stream.older else 0
+            stream.older.insert(at, new)
+
+    def refilled(self, stream: Stream, reading: Generation) -> None:
+        """The empty file of `reading` has changed: what came and went in it since may stand in copies, which are older."""
+        mark = reading.mark(0, 0)
+        newest = stream.newest
+        self._read_missed(stream, mark, family_of(stream.path, self._settings.rotated_folders), None)
+        if stream.newest > newest:
+            self._finish(stream, reading, is_gone=True)
+            self._begin(stream, reading.content, is_current=True)
 
     def end(self, stream: Stream, reading: Generation) -> None:
         """Everything of `reading` was given but an unfinished last line, which is given now. Raises OSError."""
@@ -108,33 +130,62 @@ class Lineage:
 
     def _resume(self, stream: Stream, status: os.stat_result | None) -> None:
         """Finds the files of the stored marks again. Raises OSError where the path's own cannot be opened."""
+        if self._clock.seconds < stream.resume_at:
+            return
         family: Family | None = None
-        while stream.pending:
-            mark = stream.pending[0]
-            if status is not None and (status.st_dev, status.st_ino) == mark.file_key and self._reopen(stream, mark, stream.path):
-                stream.pending.pop(0)
+        for mark in list(stream.pending):
+            is_here = status is not None and (status.st_dev, status.st_ino) == mark.file_key
+            # Of an empty file there is nothing to know it by: its inode may be another's by now.
+            # One of which only a size is known was a rotated file that could not be read: it is never the path's own.
+            has_face = bool(mark.head_bytes or mark.size_bytes)
+            if mark.head_bytes and is_here and self._reopen(stream, mark, stream.path):
+                stream.pending.remove(mark)
                 continue
             family = family or family_of(stream.path, self._settings.rotated_folders)
-            self._resume_elsewhere(stream, mark, family, status)
-            stream.pending.pop(0)
+            place = family.place_of(mark.file_key) if has_face and not is_here else None
+            if place is not None and self._reopen_older(stream, mark, place):
+                stream.pending.remove(mark)
+        # By content only what was not found by inode, or a file would be taken for another's copy.
+        for mark in list(stream.pending) if self._clock.seconds >= stream.resume_at else ():
+            self._resume_copy(stream, mark, family or family_of(stream.path), status)
+            stream.pending.remove(mark)
         stream.parked = None
+        stream.older.sort(key=lambda reading: reading.number)
 
-    def _resume_elsewhere(self, stream: Stream, mark: Mark, family: Family, status: os.stat_result | None) -> None:
-        place = family.place_of(mark.file_key)
-        if place is not None and os.path.realpath(place) != os.path.realpath(stream.path) and self._reopen(stream, mark, place):
-            return
+    def _reopen_older(self, stream: Stream, mark: Mark, place: str) -> bool:
+        """One that was rotated away; when it cannot be read now it waits, and holds nothing up."""
+        try:
+            is_same = self._reopen(stream, mark, place)
+        except OSError as error:
+            stream.resume_at = self._clock.seconds + RETRY_S
+            self._troubles.begin(TroubleKind.UNREADABLE, place, str(source_error(place, error)))
+            return False
+        self._troubles.end(TroubleKind.UNREADABLE, place, f"{shown(place)} can be read again")
+        return is_same
+
+    def _resume_copy(self, stream: Stream, mark: Mark, family: Family, status: os.stat_result | None) -> None:
         home = home_of(mark, family, self._is_taken)
         if home is not None:
             self._take_up(stream, mark, home[1], is_current=False, is_complete=True)
             return
         if status is not None and self._may_continue(mark) and self._reopen(stream, mark, stream.path):
             return
-        was_done = mark.generation < stream.newest and mark.position >= mark.size_bytes
-        if not was_done:
+        is_there = (status is not None and (status.st_dev, status.st_ino) == mark.file_key) or family.place_of(mark.file_key) is not None
+        if mark.head_bytes or not is_there:
             self._lose(stream, mark, "went while nobody watched: its file is gone or holds something else")
-        stream.last = mark
+        if stream.last is None or stream.last.generation <= mark.generation:
+            stream.last = mark
         self.lost[stream.path, mark.generation] = mark
         self._give(GenerationEnded(stream.path, mark.generation))
+        stream.changed.append(mark.file_key)
+
+    def _read_changed(self, stream: Stream) -> None:
+        """Rotated files that hold something else than when they were read: cut short before they were rotated away."""
+        family = family_of(stream.path, self._settings.rotated_folders)
+        for sibling in family.members:
+            if sibling.file_key in stream.changed and not self._is_taken(sibling.file_key):
+                self._begin_missed(stream, sibling)
+        stream.changed.clear()
 
     def _reopen(self, stream: Stream, mark: Mark, path: str) -> bool:
         """Reads on after `mark` in the file at `path` if that still holds it."""
@@ -150,7 +201,10 @@ class Lineage:
 
     def _take_up(self, stream: Stream, mark: Mark, content: Content, *, is_current: bool, is_complete: bool) -> None:
         reading = self._reading(stream, mark.generation, content)
-        reading.head = content.read(0, mark.head_bytes) if content.is_growing else b""
+        if content.is_growing:
+            reading.head = content.read(0, mark.head_bytes)
+        else:
+            reading.inherited_head = mark.head_bytes, mark.head_hash
         reading.start_at(mark.position, mark.lines)
         reading.counted_to = mark.position if mark.counted_bytes is None else mark.counted_bytes
         reading.is_complete, reading.modified_ns = is_complete or not content.is_growing, mark.modified_ns
@@ -171,10 +225,8 @@ class Lineage:
             if content is not None:
                 self._replace(current, content)
                 return False
-        mark = current.mark(current.position, current.lines)
         self._retire(stream, current)
-        family = family_of(stream.path, self._settings.rotated_folders)
-        self._read_missed(stream, mark, family, self._home_in(family, mark, is_open=True))
+        self.catch_up(stream)
         return True
 
     def _replace(self, current: Generation, content: Content) -> None:
@@ -204,11 +256,28 @@ class Lineage:
         if elder is not None and status.st_size <= elder.position:
             content.close()
             return
-        if (mark := stream.reference()) is not None:
-            family = family_of(stream.path, self._settings.rotated_folders)
-            is_open = any(reading.number == mark.generation for reading in stream.generations())
-            self._read_missed(stream, mark, family, self._home_in(family, mark, is_open=is_open))
+        self.catch_up(stream)
         self._begin(stream, content, is_current=True, elder=elder)
+
+    def _may_have_missed(self, stream: Stream) -> bool:
+        """While the path leads nowhere: something changed in its folder, or nobody looked there for a while."""
+        stamp = _modified_ns(os.path.dirname(stream.path))
+        is_news = stamp != stream.folder_stamp or self._clock.seconds >= stream.catch_up_at
+        if is_news:
+            stream.folder_stamp, stream.catch_up_at = stamp, self._clock.seconds + self._settings.discovery_s
+        return is_news
+
+    def catch_up(self, stream: Stream) -> None:
+        """Reads the siblings that are younger than the newest content known."""
+        newest = stream.newest_open()
+        if newest is not None and newest.content.is_growing:
+            newest.grow_head()  # what was written to it since the last look tells it from others
+        mark = stream.reference()
+        if mark is None:
+            return
+        family = family_of(stream.path, self._settings.rotated_folders)
+        is_open = any(reading.number == mark.generation for reading in stream.generations())
+        self._read_missed(stream, mark, family, self._home_in(family, mark, is_open=is_open))
 
     def _home_in(self, family: Family, mark: Mark, *, is_open: bool) -> str | None:
         """The path at which what `mark` stands in lies now, by device and inode, else by its content."""
@@ -222,17 +291,22 @@ class Lineage:
         return home[0].path
 
     def _holds_at(self, path: str, mark: Mark) -> bool:
+        if not mark.head_bytes:
+            return False
         try:
             content = open_holding(path, mark)
+        except PermissionError:
+            return True  # its inode must do
         except (OSError, SourceError):
             return False
         if content is not None:
             content.close()
-        return content is not None and mark.head_bytes > 0
+        return content is not None
 
     def _read_missed(self, stream: Stream, mark: Mark, family: Family, home: str | None) -> None:
         """Generations that came and went between two looks."""
-        siblings, is_missing = missed(family, mark, home, self._is_taken)
+        waiting = {pending.file_key for pending in stream.pending}
+        siblings, is_missing = missed(family, mark, home, lambda key: key in self._owners or key in waiting)
         for sibling in siblings:
             if sibling.path != home and os.path.realpath(sibling.path) != os.path.realpath(stream.path):
                 self._begin_missed(stream, sibling)
@@ -242,23 +316,47 @@ class Lineage:
     def _begin_missed(self, stream: Stream, sibling: Sibling) -> None:
         try:
             content = open_content(sibling.path)
-        except (OSError, SourceError) as error:
-            self._troubles.once(Trouble(TroubleKind.GAP, stream.path, f"{shown(sibling.path)} was never read and cannot be: {error}"))
-            stream.gaps += 1
+        except FileNotFoundError:
+            self._lose(stream, Mark(stream.path, 0, *sibling.file_key, 0, "", 0, 0, "", 0), f"lost {shown(sibling.path)} before it was read")
             return
-        elder = self._elder_in(sibling.file_key, content)
-        if elder is not None and content.status().st_size <= elder.position:
+        except OSError as error:
+            self._put_off(stream, sibling, error)
+            return
+        if not content.is_growing and self._is_packed_copy(stream, sibling.path):
+            content.close()
+            return
+        elder = self._elder_in(sibling.file_key, content) if content.is_growing else self._packed_elder(stream, sibling.path)
+        if content.is_growing and elder is not None and content.status().st_size <= elder.position:
             content.close()
             return
         reading = self._begin(stream, content, is_current=False, elder=elder)
         reading.is_complete = not content.is_growing
         stream.older.append(reading)
 
+    def _is_packed_copy(self, stream: Stream, path: str) -> bool:
+        """The file that was packed into this one is open still and is read to its end."""
+        return any(self._holds_at(path, reading.mark(reading.position, reading.lines)) for reading in stream.generations())
+
+    def _packed_elder(self, stream: Stream, path: str) -> Mark | None:
+        """The mark of the generation that was read to its end in the file that was packed into this one."""
+        return next((mark for mark in self._elders.values() if mark.stream == stream.path and self._holds_at(path, mark)), None)
+
+    def _put_off(self, stream: Stream, sibling: Sibling, error: OSError) -> None:
+        """A rotated file that cannot be read now becomes a mark at its beginning, to be found again later."""
+        stream.newest += 1
+        status = os.stat(sibling.path)
+        mark = Mark(stream.path, stream.newest, *sibling.file_key, 0, "", 0, 0, "", 0, status.st_size, status.st_mtime_ns)
+        stream.pending.append(mark)
+        stream.resume_at = self._clock.seconds + RETRY_S
+        self._troubles.begin(TroubleKind.UNREADABLE, sibling.path, str(source_error(sibling.path, error)))
+        self._give(GenerationStarted(stream.path, mark.generation, 0, 0))
+
     def _begin(self, stream: Stream, content: Content, *, is_current: bool, elder: Mark | None = None) -> Generation:
         stream.newest += 1
         reading = self._reading(stream, stream.newest, content)
         reading.is_current = is_current
         if elder is not None:
+            content.seek(elder.position, elder.position)
             reading.start_at(elder.position, elder.lines)
         elif stream.first_size is not None:
             _start_by_policy(reading, min(stream.first_size, content.status().st_size), self._settings.start)
@@ -332,6 +430,13 @@ def _status(path: str) -> os.stat_result | None:
         if error.errno in _ABSENT:
             return None
         raise
+
+
+def _modified_ns(folder: str) -> int | None:
+    try:
+        return os.stat(folder or os.curdir).st_mtime_ns
+    except OSError:
+        return None
 
 
 def _start_by_policy(reading: Generation, size_bytes: int, start: str) -> None:

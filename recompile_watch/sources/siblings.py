@@ -78,12 +78,13 @@ def _number(name: str) -> int | None:
 def home_of(mark: Mark, family: Family, is_taken: Callable[[tuple[int, int]], bool]) -> tuple[Sibling, Content] | None:
     """The sibling with the bytes that `mark` stands in, by content: packed, or a copy; open, ready to read on.
 
-    A file of which nothing was seen is told by its age alone: the oldest sibling that changed after it did.
+    None for a mark of an empty file, of which every file is a copy.
     """
+    if not mark.head_bytes:
+        return None
     for sibling in family.members:
         # To the second: not every packer keeps the fraction of the time.
-        is_too_old = sibling.modified_ns // _NS < mark.modified_ns // _NS if mark.head_bytes else sibling.modified_ns <= mark.modified_ns
-        if is_too_old or is_taken(sibling.file_key):
+        if sibling.modified_ns // _NS < mark.modified_ns // _NS or is_taken(sibling.file_key):
             continue
         content = _opened(sibling.path)
         if content is None:

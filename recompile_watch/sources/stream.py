@@ -53,8 +53,9 @@ class Stream:
     current: what the path leads to. older: rotated away and not at their end, oldest first. pending: stored marks whose files
     were not found again yet, oldest first. last: the newest generation that is read no more, or how the path was last seen
     without one. newest: number of the newest generation. first_size: the size at the very first start, else None.
-    parked: (device, inode, size, modification) under which the pending file was closed to save a descriptor.
-    missing_since: the watch's clock when the path was first seen to lead nowhere, None while it leads somewhere.
+    resume_at: when to try again those of them that could not be read. changed: files (device, inode) that no longer hold what
+    was read of them. parked: (device, inode, size, modification) under which the pending file was closed to save a descriptor.
+    folder_stamp, catch_up_at: while the path leads nowhere, when its folder changed and when to look there in any case.
     """
 
     path: str
@@ -66,7 +67,10 @@ class Stream:
     first_size: int | None = None
     parked: tuple[int, int, int, int] | None = None
     pause: Pause = field(default_factory=Pause)
-    missing_since: float | None = None
+    folder_stamp: int | None = None
+    catch_up_at: float = 0.0
+    resume_at: float = 0.0
+    changed: list[tuple[int, int]] = field(default_factory=list)
     gaps: int = 0
     hole_bytes: int = 0
     last_growth_at: float | None = None
@@ -82,12 +86,17 @@ class Stream:
         """The one with this number, if it is being read."""
         return next((reading for reading in self.generations() if reading.number == number), None)
 
+    def newest_open(self) -> Generation | None:
+        """The newest of those being read."""
+        return self.current or (self.older[-1] if self.older else None)
+
     def reference(self) -> Mark | None:
         """The newest content known, by which younger ones are told."""
-        newest = self.current or (self.older[-1] if self.older else None)
-        if newest is not None and (self.last is None or newest.number >= self.last.generation):
-            return newest.mark(newest.position, newest.lines)
-        return self.last
+        if self.current is not None:
+            return self.current.mark(self.current.position, self.current.lines)
+        known = [*self.pending[-1:], *([self.last] if self.last is not None else [])]
+        known += [reading.mark(reading.position, reading.lines) for reading in self.older[-1:]]
+        return max(known, key=lambda mark: mark.generation, default=None)
 
 
 @dataclass(slots=True)

@@ -1,0 +1,500 @@
+"""A world for the follower: a bot that writes, a rotator, a store that commits, and a judge of what may be lost.
+
+Every line says which incarnation of the log it belongs to and which number it has there, so that a line that is lost, repeated,
+torn or glued shows itself. What may be lost is judged by the disk: a line may be missing only if, at some moment before it was
+given, no file and no deleted file still held open had its bytes.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import random
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import zstandard
+
+from recompile_watch.core.heard import Trouble, TroubleKind
+from recompile_watch.sources.follow import Chunk, Follower, FollowSettings, GenerationEnded, GenerationStarted, Mark, Watched
+
+PART = re.compile(rb"<\d*:?\d*:?x*>?\d*")
+GRACE_S = 60.0
+START = 1_700_000_000
+_NOBODY = 65534
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """What the store holds. given: the lines that count as done with it."""
+
+    marks: dict[tuple[str, int], Mark]
+    given: dict[bytes, int]
+    watched: Watched | None
+    seen: frozenset[int]
+
+
+@dataclass(slots=True)
+class Reader:
+    """How far one generation was given, as line starts: (position, lines, lines of text up to there)."""
+
+    starts: list[tuple[int, int]] = field(default_factory=list)
+    texts: list[bytes] = field(default_factory=list)
+    torn: bytes = b""
+
+
+class Broken(AssertionError):
+    """A law that the follower broke."""
+
+
+class World:
+    """One log at `bot.log` in a fresh folder, written, rotated and followed. style: ``plain``, ``link`` or ``pattern``."""
+
+    def __init__(self, rng: random.Random, style: str = "plain", keep: int = 4) -> None:
+        self.rng, self.style, self.keep = rng, style, keep
+        self.folder = Path(tempfile.mkdtemp(prefix="follow-"))
+        self.folder.chmod(0o755)
+        self.path = self.folder / "bot.log"
+        self.settings = FollowSettings("bot", (str(self.folder / "*.log") if style == "pattern" else str(self.path),), grace_s=GRACE_S, start="begin")
+        self.now = float(START)
+        self.jump = 0.0
+        self.incarnation, self.number, self.links = 0, 0, 0
+        self.live_fd = -1
+        self.stale: list[tuple[int, int, list[int], float]] = []  # descriptor, incarnation, [next number], last write
+        self.written: dict[bytes, int] = {}
+        self.lost: set[bytes] = set()
+        self.seen: set[int] = set()
+        self.renewed: set[int] = set()  # inodes used again or cut since the last commit
+        self.holes: set[int] = set()  # begin with NULs, so that one looks like the other
+        self.may_report = False
+        self.reports = 0
+        self.given: dict[bytes, int] = {}
+        self.readers: dict[tuple[str, int], Reader] = {}
+        self.told: list[str] = []
+        self.follower = Follower(self.settings)
+        self.history: list[Commit] = [Commit({}, {}, Watched(self.settings.paths, self.now), frozenset())]
+        self.poll()
+
+    # --- the bot -----------------------------------------------------------------------------------------------------
+
+    def write(self, lines: int = 1) -> None:
+        """Whole lines at the end of the log."""
+        self._open()
+        for _ in range(lines):
+            os.write(self.live_fd, self._line() + b"\n")
+        self._stamp(self.live_fd)
+
+    def write_part(self) -> None:
+        """A line in two writes with a poll between."""
+        self._open()
+        text = self._line() + b"\n"
+        cut = self.rng.randrange(1, len(text))
+        os.write(self.live_fd, text[:cut])
+        self._stamp(self.live_fd)
+        self.poll()
+        os.write(self.live_fd, text[cut:])
+        self._stamp(self.live_fd)
+
+    def leave_part(self) -> None:
+        """The start of a line that nobody will finish."""
+        self._open()
+        text = self._line(is_kept=False)
+        os.write(self.live_fd, text[: self.rng.randrange(len(text) // 2, len(text))] + b"%d" % self.rng.getrandbits(64))
+        self._stamp(self.live_fd)
+        self._drop_live()
+
+    def write_stale(self) -> None:
+        """The old writer goes on in the file that was rotated away."""
+        writers = [writer for writer in self.stale if self.now - writer[3] < GRACE_S / 4]
+        if not writers:
+            return
+        fd, incarnation, numbers, _ = self.rng.choice(writers)
+        os.write(fd, self._text(incarnation, numbers) + b"\n")
+        self._stamp(fd)
+
+    def _open(self) -> None:
+        if self.live_fd < 0:
+            if self.style == "link" and not self.path.exists():
+                self.links += 1
+                target = self.folder / f"target-{self.links}"
+                target.touch()
+                self.renewed.add(target.stat().st_ino)
+                with suppress(FileNotFoundError):
+                    self.path.unlink()
+                self.path.symlink_to(target.name)
+            is_new = not self.path.exists() or not self.path.stat().st_size
+            self.live_fd = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+            self.path.chmod(0o644)
+            if is_new or self.number == 0:
+                self.incarnation, self.number = self.incarnation + 1, 0
+            else:
+                self._finish_part()
+
+    def _finish_part(self) -> None:
+        """A bot that starts again in an old file ends the line that was left."""
+        raw = self.path.read_bytes()
+        part = raw[raw.rfind(b"\n") + 1 :].lstrip(b"\0")
+        if part:
+            os.write(self.live_fd, b"\n")
+            self.written[part] = self.incarnation
+
+    def _line(self, *, is_kept: bool = True) -> bytes:
+        numbers = [self.number]
+        text = self._text(self.incarnation, numbers, is_kept=is_kept)
+        self.number = numbers[0]
+        return text
+
+    def _text(self, incarnation: int, numbers: list[int], size: int | None = None, *, is_kept: bool = True) -> bytes:
+        numbers[0] += 1
+        filler = self.rng.choice((0, 3, 40, 900)) if size is None else size
+        text = b"<%d:%d:%s>" % (incarnation, numbers[0], b"x" * filler)
+        if is_kept:
+            self.written[text] = incarnation
+        return text
+
+    def _stamp(self, target: int | Path) -> None:
+        """The file's time is the world's: operations are a second apart, not microseconds."""
+        self.now += 1
+        os.utime(target, ns=(int(self.now * 1e9), int(self.now * 1e9)))
+
+    def _drop_live(self, *, keeps_writer: bool = False) -> None:
+        if self.live_fd < 0:
+            return
+        if keeps_writer:
+            self.stale.append((self.live_fd, self.incarnation, [self.number], self.now))
+            if len(self.stale) > 3:
+                os.close(self.stale.pop(0)[0])
+        else:
+            os.close(self.live_fd)
+        self.live_fd = -1
+
+    # --- the rotator -------------------------------------------------------------------------------------------------
+
+    def rotate(self) -> None:
+        """Rename; the writer makes a new file with its next line. Sometimes the old writer lives on."""
+        if not os.path.lexists(self.path):
+            return
+        self._drop_live(keeps_writer=self.rng.random() < 0.5)
+        if self.style == "link":
+            self.path.unlink()
+            self._forget_old(sorted(self.folder.glob("target-*"), key=lambda path: int(path.name.split("-")[1])))
+        elif self.style == "pattern":
+            self.links += 1
+            os.rename(self.path, self.folder / f"bot-{self.links:03}.log")
+            self._forget_old(sorted(self.folder.glob("bot-*.log")))
+        else:
+            self._shift()
+            os.rename(self.path, self._rotated(1))
+        self.now += 1
+        self.number = 0
+        self._judge()
+
+    def rotate_twice(self) -> None:
+        """Two rotations with lines between and no look."""
+        self.rotate()
+        self.write(self.rng.randrange(1, 4))
+        self.rotate()
+
+    def copy_and_truncate(self, refill: str = "none") -> None:
+        """logrotate's copytruncate; then the log grows again: ``none``, ``smaller``, ``equal`` or ``larger`` than before."""
+        if not self.path.exists() or self.style == "pattern":
+            return
+        if self.style == "plain":
+            self._shift()
+            shutil.copyfile(self.path, self._rotated(1))
+            self._stamp(self._rotated(1))
+        self._truncate(refill)
+
+    def truncate(self, refill: str = "none") -> None:
+        """Cut to nothing without a copy."""
+        if self.path.exists():
+            self._truncate(refill)
+
+    def _truncate(self, refill: str) -> None:
+        size = self.path.stat().st_size
+        os.truncate(self.path, 0)
+        self.renewed.add(self.path.stat().st_ino)
+        self.may_report = True
+        self._stamp(self.path)
+        self._judge()
+        self.number = 0
+        self._drop_live()
+        if refill != "none" and size > 40:
+            self._open()
+            wanted = {"smaller": size // 2, "equal": size, "larger": size + 500}[refill]
+            self._fill(max(wanted, 20))
+
+    def _fill(self, wanted: int) -> None:
+        done = 0
+        while wanted - done >= 20:
+            room = wanted - done
+            take = room if room < 400 else self.rng.randrange(20, 300)
+            numbers = [self.number]
+            prefix = len(b"<%d:%d:>\n" % (self.incarnation, self.number + 1))
+            text = self._text(self.incarnation, numbers, take - prefix)
+            self.number = numbers[0]
+            os.write(self.live_fd, text + b"\n")
+            done += take
+        self._stamp(self.live_fd)
+
+    def stale_hole(self) -> None:
+        """A writer without O_APPEND goes on at its old offset after a cut: NULs up to there."""
+        if not self.path.exists() or self.path.stat().st_size < 200:
+            return
+        size = self.path.stat().st_size
+        self.truncate()
+        self._open()
+        fd = os.open(self.path, os.O_WRONLY)
+        os.pwrite(fd, self._line() + b"\n", size)
+        os.close(fd)
+        self._stamp(self.path)
+        self.holes.add(self.incarnation)
+
+    def compress(self) -> None:
+        """Packs the newest rotated file, keeping its time."""
+        plain = [self._rotated(number) for number in range(1, self.keep + 1) if self._rotated(number).exists()]
+        if not plain:
+            return
+        path = self.rng.choice(plain)
+        # Writers of a packed file write to nothing: the packer would be wrong to pack it.
+        for writer in list(self.stale):
+            if os.fstat(writer[0]).st_ino == path.stat().st_ino:
+                os.close(writer[0])
+                self.stale.remove(writer)
+        status, raw = path.stat(), path.read_bytes()
+        packed = path.with_name(path.name + self.rng.choice((".gz", ".zst")))
+        packed.write_bytes(gzip.compress(raw) if packed.suffix == ".gz" else zstandard.ZstdCompressor().compress(raw))
+        os.utime(packed, ns=(status.st_atime_ns, status.st_mtime_ns))
+        path.unlink()
+        self.now += 1
+        self._judge()
+
+    def delete(self) -> None:
+        """The log goes; the writer makes a new one with its next line, often in the same inode."""
+        if not self.path.exists():
+            return
+        self.may_report = True
+        self._drop_live(keeps_writer=self.rng.random() < 0.3)
+        os.unlink(self.path)
+        self.number = 0
+        self.now += 1
+        self._judge()
+
+    def _rotated(self, number: int) -> Path:
+        return self.folder / f"bot.log.{number}"
+
+    def _shift(self) -> None:
+        for number in range(self.keep, 0, -1):
+            for suffix in ("", ".gz", ".zst"):
+                path = Path(str(self._rotated(number)) + suffix)
+                if not path.exists():
+                    continue
+                if number == self.keep:
+                    self.may_report = True
+                    path.unlink()
+                else:
+                    path.rename(str(self._rotated(number + 1)) + suffix)
+
+    def _forget_old(self, paths: list[Path]) -> None:
+        for path in paths[: -self.keep]:
+            self.may_report = True
+            path.unlink()
+
+    # --- permission and time -----------------------------------------------------------------------------------------
+
+    def forbid(self) -> None:
+        """Nobody but root may read the log."""
+        if self.path.exists():
+            self.path.chmod(0)
+
+    def allow(self) -> None:
+        """Everybody may read everything again."""
+        for path in self.folder.iterdir():
+            with suppress(FileNotFoundError):
+                path.chmod(0o644)
+
+    def jump_clock(self) -> None:
+        """The wall clock jumps, or comes back."""
+        self.jump = 0.0 if self.jump else self.rng.choice((-3600.0, 366 * 86400.0))
+
+    def wait(self) -> None:
+        """Half a minute passes."""
+        self.now += GRACE_S / 2
+
+    # --- the watch ---------------------------------------------------------------------------------------------------
+
+    def poll(self, budget: int | None = None) -> None:
+        """One poll; what it gives is checked at once."""
+        self.now += 1
+        with unprivileged():
+            heard = self.follower.poll(self.now + self.jump, budget or self.rng.choice((1, 5000, 1 << 20)))
+        for item in heard:
+            self._hear(item)
+        if self.path.exists() and self.path.stat().st_size and self.path.stat().st_ino in self._held_inodes():
+            self.seen.add(self.incarnation)
+        self._judge()
+
+    def commit(self) -> None:
+        """The store keeps marks at line starts, at or before what was given."""
+        last = self.history[-1]
+        marks = dict(last.marks)
+        given: dict[bytes, int] = dict(last.given)
+        for key, reader in list(self.readers.items()):
+            at = len(reader.starts) - 1 if self.rng.random() < 0.6 else self.rng.randrange(len(reader.starts))
+            old = marks.get(key)
+            if old is not None and reader.starts[at][0] < old.position:
+                continue
+            with unprivileged():
+                marks[key] = self.follower.mark(*key, *reader.starts[at])
+            for text in reader.texts[:at]:
+                given[text] = 1
+            if reader.torn and at == len(reader.starts) - 1:
+                kept = self.follower.release(*key)
+                marks.pop(key)
+                del self.readers[key]
+                if kept is not None:
+                    marks[key] = kept
+        self.renewed.clear()
+        self.history.append(Commit(marks, given, self.follower.watched(), frozenset(self.seen)))
+
+    def restart(self, back: int = 0) -> None:
+        """The watch is killed and starts again from the store, or from an older copy of it."""
+        self.follower.close()
+        if self.style == "link":  # a store that is older than the link would know of no file but the one it leads to
+            back = 0
+        at = max(0, len(self.history) - 1 - back)
+        self.history = self.history[: at + 1]
+        commit = self.history[-1]
+        self.given, self.seen = dict(commit.given), set(commit.seen)
+        self.readers = {}
+        self.follower = Follower(self.settings, list(commit.marks.values()), commit.watched)
+        self._judge()
+
+    def _hear(self, item: Chunk | GenerationStarted | GenerationEnded | Trouble) -> None:
+        self.told.append(repr(item)[:300])
+        if isinstance(item, Trouble):
+            self.reports += item.kind is TroubleKind.GAP
+            return
+        key = item.stream, item.generation
+        if isinstance(item, GenerationStarted):
+            self.readers.setdefault(key, Reader([(item.position, item.lines)]))
+        elif isinstance(item, GenerationEnded):
+            reader = self.readers.get(key)
+            if reader is not None:
+                reader.torn = reader.torn or b"."
+            elif key in self.history[-1].marks:
+                self.readers[key] = Reader([(self.history[-1].marks[key].position, self.history[-1].marks[key].lines)], [], b".")
+        else:
+            self._read(key, item)
+
+    def _read(self, key: tuple[str, int], chunk: Chunk) -> None:
+        reader = self.readers.setdefault(key, Reader([(chunk.offset, chunk.line - 1)]))
+        lines = chunk.payload.split(b"\n")
+        position, count = chunk.offset, chunk.line - 1
+        for text in lines[:-1]:
+            position, count = position + len(text) + 1, count + 1
+            text = text.lstrip(b"\0")
+            self._take(text)
+            reader.texts.append(text)
+            reader.starts.append((position, count))
+        if lines[-1] and not PART.fullmatch(lines[-1]):
+            raise Broken(f"a torn end: {lines[-1][:80]!r}")
+
+    def _take(self, text: bytes) -> None:
+        if text not in self.written:
+            raise Broken(f"torn, glued or never written: {text[:200]!r}")
+        if text in self.given:
+            raise Broken(f"given twice: {text[:80]!r}")
+        self.given[text] = 1
+
+    # --- the judge ---------------------------------------------------------------------------------------------------
+
+    def _judge(self) -> None:
+        """Lines that no longer exist anywhere may be lost from now on."""
+        missing = self.written.keys() - self.given.keys() - self.lost
+        if missing:
+            self.lost |= missing - self._existing()
+
+    def _existing(self) -> set[bytes]:
+        found: set[bytes] = set()
+        known = self._known_inodes() if self.style == "link" else None
+        for path in self.folder.iterdir():
+            if path.is_symlink() or (known is not None and path.stat().st_ino not in known):
+                continue
+            raw = path.read_bytes()
+            if path.suffix == ".gz":
+                raw = gzip.decompress(raw)
+            elif path.suffix == ".zst":
+                raw = zstandard.ZstdDecompressor().decompress(raw, max_output_size=1 << 28)
+            found.update(raw.replace(b"\0", b"").split(b"\n")[:-1])
+        for raw in self._deleted_but_open():
+            found.update(raw.replace(b"\0", b"").split(b"\n")[:-1])
+        return found
+
+    def _known_inodes(self) -> set[int]:
+        """Where a link leads is all one can know of it: a target it led to between two looks has no name to find it by."""
+        stored = {mark.inode for mark in self.history[-1].marks.values() if mark.head_bytes and mark.ended_at is None}
+        return (stored - self.renewed) | self._held_inodes() | ({self.path.stat().st_ino} if self.path.exists() else set())
+
+    def _held_inodes(self) -> set[int]:
+        own = {self.live_fd, *(writer[0] for writer in self.stale)}
+        held: set[int] = set()
+        for name in os.listdir("/proc/self/fd"):
+            with suppress(OSError):
+                if int(name) not in own and os.readlink(f"/proc/self/fd/{name}").startswith(str(self.folder)):
+                    held.add(os.fstat(int(name)).st_ino)
+        return held
+
+    def _deleted_but_open(self) -> Iterator[bytes]:
+        """Deleted files that the follower holds; the writers' own descriptors are for writing only."""
+        for name in os.listdir("/proc/self/fd"):
+            with suppress(OSError):
+                target = os.readlink(f"/proc/self/fd/{name}")
+                if target.startswith(str(self.folder)) and target.endswith("(deleted)"):
+                    yield os.pread(int(name), 1 << 26, 0)
+
+    def finish(self) -> None:
+        """Everything is read to its end; then no line may be missing that was not lost, and what is lost was reported."""
+        self.jump = 0.0
+        self.allow()
+        for _ in range(12):
+            self.now += GRACE_S / 2
+            for _ in range(40):
+                self.poll(1 << 20)
+                if not self.follower.has_more:
+                    break
+        missing = set(self.written) - self.given.keys() - self.lost
+        if missing:
+            raise Broken(f"lost though it was there: {sorted(missing)[:3]!r} ({len(missing)} lines)")
+        lost = {self.written[text] for text in self.lost - self.given.keys()} & self.seen - self.holes
+        if lost and not self.reports:
+            raise Broken(f"lost and not reported: incarnations {sorted(lost)}")
+        if self.reports and not self.may_report:
+            raise Broken("a gap was reported though nothing was ever cut or deleted")
+
+    def close(self) -> None:
+        """Removes everything."""
+        self.follower.close()
+        self._drop_live()
+        for writer in self.stale:
+            os.close(writer[0])
+        self.stale = []
+        shutil.rmtree(self.folder)
+
+
+@contextmanager
+def unprivileged() -> Iterator[None]:
+    """As a user whom permissions concern; tests may run as root."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(_NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
