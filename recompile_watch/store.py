@@ -30,6 +30,7 @@ TABLES: Mapping[str, tuple[str, ...]] = {
 }
 _WAL_IS_SAFE = (3, 51, 3)  # before it, a reset of the write-ahead log could lose a commit
 _BUSY_S = 0.2
+_READ_BUSY_S = 5.0
 _INCREMENTAL_VACUUM = 2
 _FREE_PAGES = 200  # given back to the file system a commit, so that no commit takes long
 
@@ -109,19 +110,15 @@ class Store:
         os.close(self._lock)
 
 
-@contextlib.contextmanager
-def reading(folder: Path) -> Iterator[Mapping[str, dict[Key, Json]]]:
-    """All tables, read only; works beside a running daemon and without one. Raises StoreError."""
+def read_tables(folder: Path) -> Mapping[str, dict[Key, Json]]:
+    """All tables as they stand, beside a running daemon and without one. Raises StoreError."""
     file = folder / FILE_NAME
     if not file.is_file():
         raise StoreError(f"{folder}: no state of a watch in it; name the folder with --state-dir, or start `recompile-watch watch`")
     try:
-        database = sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, timeout=5.0)
-        try:
-            database.execute("BEGIN")
-            yield {table: dict(_rows(database, table)) for table in TABLES}
-        finally:
-            database.close()
+        with contextlib.closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, timeout=_READ_BUSY_S)) as database:
+            database.execute("BEGIN")  # one state for all tables; it keeps the daemon from writing, so it ends at once
+            return {table: dict(_rows(database, table)) for table in TABLES}
     except (sqlite3.Error, ValueError) as error:
         raise StoreError(f"{file}: cannot be read ({error})") from None
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from recompile_watch.core.errors import StoreError
-from recompile_watch.store import FILE_NAME, SCHEMA, Changes, Store, reading
+from recompile_watch.store import FILE_NAME, SCHEMA, Changes, Store, read_tables
 from tests.conftest import ROOT
 
 NOW = 1_760_000_000.0
@@ -121,11 +121,10 @@ def test_reading_beside_a_daemon_sees_whole_steps(tmp_path: Path) -> None:
     """`status` reads while the daemon holds the database, and changes nothing."""
     store = Store(tmp_path, now=NOW)
     store.commit(changes(incidents={("i1",): {"state": "open"}}))
-    with reading(tmp_path) as tables:
-        assert tables["incidents"] == {("i1",): {"state": "open"}}
+    assert read_tables(tmp_path)["incidents"] == {("i1",): {"state": "open"}}
     store.close()
-    with pytest.raises(StoreError, match="no state of a watch"), reading(tmp_path / "elsewhere"):
-        pass
+    with pytest.raises(StoreError, match="no state of a watch"):
+        read_tables(tmp_path / "elsewhere")
 
 
 def test_killed_in_the_middle_of_commits_the_database_is_whole(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from recompile_watch.core.errors import StoreError, UsageError
 from recompile_watch.daemon.control import SOCKET_NAME, Answer, ask
-from recompile_watch.store import Json, Key, reading
+from recompile_watch.store import Json, Key, read_tables
 from recompile_watch.watch_config import default_state_folder, read_config
 
 _RUNTIME_FOLDERS = (Path("/run/recompile-watch"),)  # systemd's RuntimeDirectory=recompile-watch
@@ -38,15 +38,15 @@ def state_folder(arguments: argparse.Namespace) -> Path:
 
 def read_state(folder: Path) -> WatchState:
     """Reads it, beside a running watch and without one. Raises StoreError."""
-    with reading(folder) as tables:
-        answer = _asked(folder, {"ask": "status"}) or {}
-        live, daemon = answer.get("progress"), answer.get("daemon")
-        return WatchState(
-            incidents=_rows(tables["incidents"]), outbox=_rows(tables["outbox"]),
-            silences=_rows({key: value for key, value in tables["memory"].items() if str(key[0]).startswith(_SILENCE)}),
-            progress=live if isinstance(live, Mapping) else _progress(tables["facts"]),
-            daemon=daemon if isinstance(daemon, Mapping) else None,
-        )  # fmt: skip
+    tables = read_tables(folder)
+    answer = _asked(folder, {"ask": "status"}) or {}
+    live, daemon = answer.get("progress"), answer.get("daemon")
+    return WatchState(
+        incidents=_rows(tables["incidents"]), outbox=_rows(tables["outbox"]),
+        silences=_rows({key: value for key, value in tables["memory"].items() if str(key[0]).startswith(_SILENCE)}),
+        progress=live if isinstance(live, Mapping) else _progress(tables["facts"]),
+        daemon=daemon if isinstance(daemon, Mapping) else None,
+    )  # fmt: skip
 
 
 def tell(folder: Path, question: Mapping[str, object]) -> Answer:

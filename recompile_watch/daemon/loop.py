@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from recompile_watch.daemon.metrics import Metrics
 
 HEARTBEAT = "(heartbeat)"
-RETRY_S = 5.0  # between two attempts to write a state that could not be written
+RETRY_S = 1.0  # between two attempts to write a state that could not be written
+UNWRITABLE_S = 10.0  # it is told when it lasts so long
 _UNWRITABLE = "the state cannot be written; what was decided meanwhile is kept in memory and would be decided again after a kill: {error}"
 
 
@@ -61,7 +62,8 @@ class Loop:
         self._parts, self._clock, self._selector = parts, clock, selector
         self._poll_interval_s, self._state_dir = poll_interval_s, state_dir
         self._unsaved = Changes()
-        self._retry_at = 0.0
+        self._retry_at: float | None = None
+        self._failing_since: float | None = None
         self.is_unwritable = False
         self._troubles: list[Trouble] = []
         self._watched_fds: set[int] = set()
@@ -88,7 +90,7 @@ class Loop:
         if due is not None and due <= now:
             self._take(self._parts.watch.tick(now), changes, now)
         for reading in self._parts.readings:
-            reading.note(changes, now)
+            reading.note(changes)
         self._deliver(changes, now, monotonic)
         if self._parts.metrics is not None:
             self._measure(self._parts.metrics, heard, changes)
@@ -130,10 +132,15 @@ class Loop:
             self._troubles += self._parts.outbox.settle(result.id, result.outcome, now)
         changes = Changes()
         for reading in self._parts.readings:
-            reading.note(changes, now)
+            reading.note(changes)
         self._note_outbox(changes)
         self._commit(changes, now, at_once=True)
+        self.drop()
+
+    def drop(self) -> None:
+        """Lets everything go without writing anything down: what was not committed is read and decided again."""
         self._unwatch_courier()
+        self._parts.courier.close()
         for reading in self._parts.readings:
             reading.follower.close()
 
@@ -189,21 +196,28 @@ class Loop:
 
     def _commit(self, changes: Changes, now: float, *, at_once: bool = False) -> None:
         self._unsaved.merge(changes)
-        if self._unsaved.is_empty or (self.is_unwritable and not at_once and self._clock.monotonic() < self._retry_at):
+        if self._unsaved.is_empty or (self._retry_at is not None and not at_once and self._clock.monotonic() < self._retry_at):
             return
         try:
             self._parts.store.commit(self._unsaved)
         except StoreError as error:
-            self.failed_commits += 1
-            self._retry_at = self._clock.monotonic() + RETRY_S
-            if not self.is_unwritable:
-                self.is_unwritable = True
-                self._troubles.append(Trouble(TroubleKind.STATE_UNWRITABLE, "state", _UNWRITABLE.format(error=error)))
+            self._put_off(error)
             return
         self._unsaved = Changes()
+        self._retry_at = self._failing_since = None
         if self.is_unwritable:
             self.is_unwritable = False
             self._troubles.append(Trouble(TroubleKind.STATE_UNWRITABLE, "state", "the state can be written again", is_over=True))
+
+    def _put_off(self, error: StoreError) -> None:
+        """Another program may hold the database for a moment; what lasts is told."""
+        monotonic = self._clock.monotonic()
+        self.failed_commits += 1
+        self._retry_at = monotonic + RETRY_S
+        self._failing_since = monotonic if self._failing_since is None else self._failing_since
+        if not self.is_unwritable and monotonic - self._failing_since >= UNWRITABLE_S:
+            self.is_unwritable = True
+            self._troubles.append(Trouble(TroubleKind.STATE_UNWRITABLE, "state", _UNWRITABLE.format(error=error)))
 
     def _measure(self, metrics: "Metrics", heard: list[Heard], changes: Changes) -> None:
         metrics.heard(heard)

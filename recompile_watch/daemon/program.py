@@ -51,12 +51,14 @@ class Program:
             control = ControlSocket(runtime_folder(self._config), self._selector, Questions(lambda: self._loop, self._clock).answer)
             self._journal.told("watch_started", config=str(self._file), state=str(self._config.state_folder), sources=len(self._config.sources))
             try:
-                self._turn()
-                self._service.ready(self._status())
+                is_ready = False
                 while not self._is_ending:
+                    if self._turn():
+                        self._service.alive()
+                    if not is_ready and not self._failures:
+                        is_ready = True
+                        self._service.ready(self._status())
                     self._loop.wait(self._service.watchdog_s / 2 if self._service.watchdog_s else None)
-                    self._turn()
-                    self._service.alive()
                     if self._must_reload:
                         self._reload()
             finally:
@@ -74,17 +76,22 @@ class Program:
             self._close()
             self._selector.close()
 
-    def _turn(self) -> None:
-        """One turn. The only catch-all: a fault of ours is told, and the loop goes on with growing pauses."""
+    def _turn(self) -> bool:
+        """One turn; False when it failed. The only catch-all: a fault of ours is told, and the loop goes on, after a growing
+        pause, from what was written down last.
+        """
         try:
             self._loop.turn()
-            self._failures = 0
         except Exception as error:  # noqa: BLE001
             self._failures += 1
             self._journal.failed("turn_failed", error, failures=self._failures)
             pause_s = min(2.0**self._failures, MAX_BACK_OFF_S, *([self._service.watchdog_s / 2] if self._service.watchdog_s else []))
+            self._loop.drop()
             self._selector.select(pause_s)
             self._loop = self._new_loop(self._config)
+            return False
+        self._failures = 0
+        return True
 
     def _new_loop(self, config: WatchConfig) -> Loop:
         parts, troubles = build(config, self._store, now=self._clock.now())

@@ -31,7 +31,7 @@ class Follower(Protocol):
     def release(self, stream: str, generation: int) -> Mark | None: ...
     def excerpt(self, stream: str, generation: int, offset: int, before_lines: int, after_lines: int) -> Around | None: ...
     def progress(self) -> Sequence[Progress]: ...
-    def watched(self, now: float) -> Watched: ...
+    def watched(self) -> Watched | None: ...
     def close(self) -> None: ...
 
 
@@ -92,11 +92,13 @@ class SourceReading:
         waits = [growing.fed_at + SETTLE_S - monotonic for growing in self._growing.values() if not growing.stream.is_settled]
         return max(min(waits), 0.0) if waits else None
 
-    def note(self, changes: Changes, now: float) -> None:
+    def note(self, changes: Changes) -> None:
         """Puts what is understood since the last call into the changes: positions and states."""
         if self._is_new or any(growing.is_dirty for growing in self._growing.values()):
-            self._is_new = False
-            changes.put("facts", (f"watched/{self.name}",), asdict(self.follower.watched(now)))
+            watched = self.follower.watched()
+            if watched is not None:
+                self._is_new = False
+                changes.put("facts", (f"watched/{self.name}",), asdict(watched))
             for progress in self.follower.progress():
                 changes.put("facts", (f"progress/{self.name}/{progress.stream}",), asdict(progress))
         for name, growing in self._growing.items():

@@ -44,7 +44,9 @@ def test_killed_and_rotated_each_event_counts_once(tmp_path: Path) -> None:
                 watch.write(quote("BTCUSD", second) + limit_hit("attend", second))
                 written.update({"synthetic_quote": 1, "recompile_limit_hit": 1})
             if round_ % 2:
-                os.rename(watch.log(), tmp_path / "logs" / f"bot.log.{9 - round_}")
+                if watch.log("bot.log.1").exists():
+                    os.rename(watch.log("bot.log.1"), watch.log("bot.log.2"))
+                os.rename(watch.log(), watch.log("bot.log.1"))
                 watch.write(quote("BTCUSD", 50))
                 written.update({"synthetic_quote": 1})
             watch.kill()
