@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from enum import Enum, auto
 
@@ -97,8 +98,7 @@ class Generation:
         if status.st_size < max(self.position, len(self._known_head())):
             return Outcome.CUT
         is_news = stamp != self._seen
-        if is_news and self.is_current and not self.head and self._seen[:2] not in (stamp[:2], self._announced):
-            self._announced = self._seen[:2]
+        if self.was_filled(status):
             return Outcome.FIRST_BYTES
         is_idle = self._is_drained and not is_news
         block = b"" if is_idle else self.content.read(self.position, self.block_bytes)
@@ -107,10 +107,19 @@ class Generation:
             return Outcome.CUT
         if status.st_size > self.size_bytes:
             self.quiet_since, self.last_growth_at = clock, now
-        self._seen, self.size_bytes, self.modified_ns, self.links = stamp, status.st_size, status.st_mtime_ns, status.st_nlink
+        self._seen, self.size_bytes, self.links = stamp, status.st_size, status.st_nlink
+        if self.is_current:  # what old writers do to it later says nothing of the files that came after it
+            self.modified_ns = status.st_mtime_ns
         if self.counted_to < self.position:
             return self._count()
         return Outcome.NOTHING if is_idle else self._chunk_of(block, status.st_size)
+
+    def was_filled(self, status: os.stat_result) -> bool:
+        """The path's file was empty when it was looked at last, and has changed; said once for each such change."""
+        if not self.is_current or self.head or self._seen[0] or self._seen[:2] in ((status.st_size, status.st_mtime_ns), self._announced):
+            return False
+        self._announced = self._seen[:2]
+        return True
 
     def rest(self) -> Chunk | None:
         """The last line of a generation that ended without a line feed, and nothing more after it. Raises OSError."""
