@@ -91,7 +91,7 @@ class Follower:
         """
         self._lineage.lost.pop((stream, generation), None)
         reading = self._lineage.finished.pop((stream, generation), None)
-        if reading is None or reading.links == 0:
+        if reading is None or reading.is_void:
             return None
         return reading.mark(reading.position, reading.lines, ended_at=self._lineage.now)
 

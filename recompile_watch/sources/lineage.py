@@ -12,7 +12,7 @@ from recompile_watch.sources.content import Content, open_content
 from recompile_watch.sources.follow_settings import FollowSettings
 from recompile_watch.sources.generation import Generation
 from recompile_watch.sources.identity import holds, is_telling, open_holding
-from recompile_watch.sources.marks import Chunk, GenerationEnded, GenerationStarted, Mark
+from recompile_watch.sources.marks import FORGET_BEYOND, Chunk, GenerationEnded, GenerationStarted, Mark
 from recompile_watch.sources.opening import shown, source_error
 from recompile_watch.sources.siblings import Family, Sibling, family_of, home_of, missed
 from recompile_watch.sources.stream import Clock, Stream, Troubles
@@ -32,7 +32,7 @@ class Lineage:
     def __init__(self, settings: FollowSettings, clock: Clock, troubles: Troubles, give: Callable[[Given], None]) -> None:
         self._settings, self._clock, self._troubles, self._give = settings, clock, troubles, give
         self._owners: dict[FileKey, Generation] = {}
-        self._elders: dict[FileKey, Mark] = {}
+        self._elders: dict[str, list[Mark]] = {}
         self.finished: dict[tuple[str, int], Generation] = {}
         self.lost: dict[tuple[str, int], Mark] = {}
         self.streams: dict[str, Stream] = {}
@@ -45,7 +45,9 @@ class Lineage:
 
     def remember(self, ended: Mark) -> None:
         """A generation that was read to its end: its file is not read again."""
-        self._elders[ended.file_key] = ended
+        elders = self._elders.setdefault(ended.stream, [])
+        elders.append(ended)
+        del elders[:-FORGET_BEYOND]
 
     def reconcile(self, stream: Stream) -> None:
         """Finds out what the path leads to now. Raises OSError and SourceError."""
@@ -111,7 +113,7 @@ class Lineage:
         if rest is not None:
             self._give(rest)
         content = reading.content
-        self._finish(stream, reading, is_gone=reading.links == 0)
+        self._finish(stream, reading, is_gone=False)
         content.close()
 
     def park(self, stream: Stream, reading: Generation) -> None:
@@ -348,7 +350,7 @@ class Lineage:
 
     def _packed_elder(self, stream: Stream, path: str) -> Mark | None:
         """The mark of the generation that was read to its end in the file that was packed into this one."""
-        return next((mark for mark in self._elders.values() if mark.stream == stream.path and self._holds_at(path, mark)), None)
+        return next((mark for mark in self._elders.get(stream.path, ()) if self._holds_at(path, mark)), None)
 
     def _put_off(self, stream: Stream, sibling: Sibling, error: OSError) -> None:
         """A rotated file that cannot be read now becomes a mark at its beginning, to be found again later."""
@@ -396,6 +398,7 @@ class Lineage:
             del self._owners[reading.file_key]
         self._take_out(stream, reading)
         mark = reading.mark(reading.position, reading.lines, ended_at=self.now)
+        reading.is_void = is_gone
         if not is_gone:
             self.remember(mark)
         if stream.last is None or stream.last.generation <= mark.generation:
@@ -425,12 +428,10 @@ class Lineage:
 
     def _elder_in(self, key: FileKey, content: Content) -> Mark | None:
         """The mark of the generation that was read to its end in this very file; its number may be used again by another."""
-        elder = self._elders.get(key)
-        if elder is None or not elder.head_bytes:
-            return None
-        if holds(content, elder):
-            return elder
-        self._elders.pop(key)
+        for elders in self._elders.values():
+            for elder in reversed(elders):
+                if elder.file_key == key and elder.head_bytes and holds(content, elder):
+                    return elder
         return None
 
 
