@@ -139,6 +139,7 @@ class Lineage:
         if self._clock.seconds < stream.resume_at:
             return
         family: Family | None = None
+        unreadable: list[Mark] = []
         for mark in list(stream.pending):
             is_here = status is not None and (status.st_dev, status.st_ino) == mark.file_key
             # Of an empty file there is nothing to know it by: its inode may be another's by now.
@@ -149,25 +150,25 @@ class Lineage:
                 continue
             family = family or family_of(stream.path, self._settings.rotated_folders)
             place = family.place_of(mark.file_key) if has_face and not is_here else None
-            if place is not None and self._reopen_older(stream, mark, place):
-                stream.pending.remove(mark)
-            elif place is not None and self._clock.seconds >= stream.resume_at:
-                stream.changed.append(mark.file_key)
+            try:
+                if place is not None and self._reopen_older(stream, mark, place):
+                    stream.pending.remove(mark)
+                elif place is not None:
+                    stream.changed.append(mark.file_key)
+            except OSError as error:
+                unreadable.append(mark)
+                self._troubles.begin(TroubleKind.UNREADABLE, place or stream.path, str(source_error(place or stream.path, error)))
         # By content only what was not found by inode, or a file would be taken for another's copy.
-        for mark in list(stream.pending) if self._clock.seconds >= stream.resume_at else ():
+        for mark in [mark for mark in stream.pending if mark not in unreadable]:
             self._resume_copy(stream, mark, family or family_of(stream.path), status)
             stream.pending.remove(mark)
+        stream.resume_at = self._clock.seconds + RETRY_S if unreadable else 0.0
         stream.parked = None
         stream.older.sort(key=lambda reading: reading.number)
 
     def _reopen_older(self, stream: Stream, mark: Mark, place: str) -> bool:
-        """One that was rotated away; when it cannot be read now it waits, and holds nothing up."""
-        try:
-            is_same = self._reopen(stream, mark, place)
-        except OSError as error:
-            stream.resume_at = self._clock.seconds + RETRY_S
-            self._troubles.begin(TroubleKind.UNREADABLE, place, str(source_error(place, error)))
-            return False
+        """One that was rotated away. Raises OSError when it cannot be read now: it waits, and holds nothing up."""
+        is_same = self._reopen(stream, mark, place)
         self._troubles.end(TroubleKind.UNREADABLE, place, f"{shown(place)} can be read again")
         return is_same
 

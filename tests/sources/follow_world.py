@@ -256,8 +256,8 @@ class World:
         self.holes.add(self.incarnation)
 
     def compress(self) -> None:
-        """Packs the newest rotated file, keeping its time."""
-        plain = [self._rotated(number) for number in range(1, self.keep + 1) if self._rotated(number).exists()]
+        """Packs a rotated file, keeping its time; one that the watch could read, or it would be a new file to it."""
+        plain = [path for number in range(1, self.keep + 1) if (path := self._rotated(number)).exists() and path.stat().st_mode & 0o004]
         if not plain:
             return
         path = self.rng.choice(plain)
