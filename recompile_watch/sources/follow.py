@@ -39,7 +39,7 @@ class Follower:
         self._troubles = Troubles()
         self._given: list[Heard] = []
         self._lineage = Lineage(settings, self._clock, self._troubles, self._given.append)
-        self._streams: dict[str, Stream] = {}
+        self._streams = self._lineage.streams
         self._watched = watched
         self._looked_at: float | None = None
         self._discover_at = self._check_at = 0.0
@@ -91,7 +91,7 @@ class Follower:
         """
         self._lineage.lost.pop((stream, generation), None)
         reading = self._lineage.finished.pop((stream, generation), None)
-        if reading is None or reading.links == 0:
+        if reading is None or reading.is_void:
             return None
         return reading.mark(reading.position, reading.lines, ended_at=self._lineage.now)
 

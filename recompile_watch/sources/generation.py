@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from enum import Enum, auto
 
@@ -29,7 +30,7 @@ class Generation:
     """Reading of one generation. position: of the first byte not given; lines: line feeds before it.
 
     is_current: the path leads to its file. is_complete: nobody writes to its file any more: a copy, or packed.
-    backlog_end: bytes before it were there at the very first start. counted_to: line feeds are counted up to here, the rest
+    is_void: it ended, and what was read of it is on no disk any more. backlog_end: bytes before it were there at the very first start. counted_to: line feeds are counted up to here, the rest
     up to the position before anything is given. quiet_since: the watch's clock at the last growth. last_growth_at: epoch
     seconds. inherited_head: the signature that a mark brought along, where the bytes cannot be read again.
     """
@@ -44,6 +45,7 @@ class Generation:
     head: bytes = b""
     is_current: bool = True
     is_complete: bool = False
+    is_void: bool = False
     block_bytes: int = BLOCK_BYTES
     backlog_end: int = 0
     counted_to: int = 0
@@ -97,8 +99,7 @@ class Generation:
         if status.st_size < max(self.position, len(self._known_head())):
             return Outcome.CUT
         is_news = stamp != self._seen
-        if is_news and self.is_current and not self.head and self._seen[:2] not in (stamp[:2], self._announced):
-            self._announced = self._seen[:2]
+        if self.was_filled(status):
             return Outcome.FIRST_BYTES
         is_idle = self._is_drained and not is_news
         block = b"" if is_idle else self.content.read(self.position, self.block_bytes)
@@ -107,10 +108,19 @@ class Generation:
             return Outcome.CUT
         if status.st_size > self.size_bytes:
             self.quiet_since, self.last_growth_at = clock, now
-        self._seen, self.size_bytes, self.modified_ns, self.links = stamp, status.st_size, status.st_mtime_ns, status.st_nlink
+        self._seen, self.size_bytes, self.links = stamp, status.st_size, status.st_nlink
+        if self.is_current:  # what old writers do to it later says nothing of the files that came after it
+            self.modified_ns = status.st_mtime_ns
         if self.counted_to < self.position:
             return self._count()
         return Outcome.NOTHING if is_idle else self._chunk_of(block, status.st_size)
+
+    def was_filled(self, status: os.stat_result) -> bool:
+        """The path's file was empty when it was looked at last, and has changed; said once for each such change."""
+        if not self.is_current or self.head or self._seen[0] or self._seen[:2] in ((status.st_size, status.st_mtime_ns), self._announced):
+            return False
+        self._announced = self._seen[:2]
+        return True
 
     def rest(self) -> Chunk | None:
         """The last line of a generation that ended without a line feed, and nothing more after it. Raises OSError."""

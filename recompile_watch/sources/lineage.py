@@ -12,7 +12,7 @@ from recompile_watch.sources.content import Content, open_content
 from recompile_watch.sources.follow_settings import FollowSettings
 from recompile_watch.sources.generation import Generation
 from recompile_watch.sources.identity import holds, is_telling, open_holding
-from recompile_watch.sources.marks import Chunk, GenerationEnded, GenerationStarted, Mark
+from recompile_watch.sources.marks import FORGET_BEYOND, Chunk, GenerationEnded, GenerationStarted, Mark
 from recompile_watch.sources.opening import shown, source_error
 from recompile_watch.sources.siblings import Family, Sibling, family_of, home_of, missed
 from recompile_watch.sources.stream import Clock, Stream, Troubles
@@ -32,9 +32,10 @@ class Lineage:
     def __init__(self, settings: FollowSettings, clock: Clock, troubles: Troubles, give: Callable[[Given], None]) -> None:
         self._settings, self._clock, self._troubles, self._give = settings, clock, troubles, give
         self._owners: dict[FileKey, Generation] = {}
-        self._elders: dict[FileKey, Mark] = {}
+        self._elders: dict[str, list[Mark]] = {}
         self.finished: dict[tuple[str, int], Generation] = {}
         self.lost: dict[tuple[str, int], Mark] = {}
+        self.streams: dict[str, Stream] = {}
         self.now = 0.0
 
     @property
@@ -44,7 +45,9 @@ class Lineage:
 
     def remember(self, ended: Mark) -> None:
         """A generation that was read to its end: its file is not read again."""
-        self._elders[ended.file_key] = ended
+        elders = self._elders.setdefault(ended.stream, [])
+        elders.append(ended)
+        del elders[:-FORGET_BEYOND]
 
     def reconcile(self, stream: Stream) -> None:
         """Finds out what the path leads to now. Raises OSError and SourceError."""
@@ -61,6 +64,9 @@ class Lineage:
         current, key = stream.current, (status.st_dev, status.st_ino) if status else None
         if current is not None and key == current.file_key:
             return
+        if current is not None and current.was_filled(current.content.status()):
+            self.refilled(stream, current)
+            current = stream.current
         if current is not None and not current.is_itself():
             self.cut(stream, current)
             current = stream.current
@@ -76,7 +82,6 @@ class Lineage:
         mark, live, was_current = reading.mark(reading.position, reading.lines), reading.content, reading.is_current
         family = family_of(stream.path, self._settings.rotated_folders)
         home = home_of(mark, family, self._is_taken)
-        key = reading.file_key
         if was_current:
             self._retire(stream, reading)
         if home is not None:
@@ -85,9 +90,10 @@ class Lineage:
         else:
             self._lose(stream, mark, "was cut short in place, and no copy of it was left")
             self._finish(stream, reading, is_gone=True)
-        self._owners[key] = reading  # until its next generation has it: it is none of the missed ones
-        self._read_missed(stream, mark, family, home[0].path if home else None)
-        new = self._begin(stream, live, is_current=was_current)
+        new = self._reading(stream, 0, live)  # its number comes after those of the missed ones, which are older
+        new.look_at_head()
+        self._read_missed(stream, mark, family, home[0].path if home else None, beside=new)
+        self._begin_with(stream, new, is_current=was_current)
         if not was_current:
             at = stream.older.index(reading) + 1 if reading in stream.older else 0
             stream.older.insert(at, new)
@@ -107,7 +113,7 @@ class Lineage:
         if rest is not None:
             self._give(rest)
         content = reading.content
-        self._finish(stream, reading, is_gone=reading.links == 0)
+        self._finish(stream, reading, is_gone=False)
         content.close()
 
     def park(self, stream: Stream, reading: Generation) -> None:
@@ -133,6 +139,7 @@ class Lineage:
         if self._clock.seconds < stream.resume_at:
             return
         family: Family | None = None
+        unreadable: list[Mark] = []
         for mark in list(stream.pending):
             is_here = status is not None and (status.st_dev, status.st_ino) == mark.file_key
             # Of an empty file there is nothing to know it by: its inode may be another's by now.
@@ -143,23 +150,25 @@ class Lineage:
                 continue
             family = family or family_of(stream.path, self._settings.rotated_folders)
             place = family.place_of(mark.file_key) if has_face and not is_here else None
-            if place is not None and self._reopen_older(stream, mark, place):
-                stream.pending.remove(mark)
+            try:
+                if place is not None and self._reopen_older(stream, mark, place):
+                    stream.pending.remove(mark)
+                elif place is not None:
+                    stream.changed.append(mark.file_key)
+            except OSError as error:
+                unreadable.append(mark)
+                self._troubles.begin(TroubleKind.UNREADABLE, place or stream.path, str(source_error(place or stream.path, error)))
         # By content only what was not found by inode, or a file would be taken for another's copy.
-        for mark in list(stream.pending) if self._clock.seconds >= stream.resume_at else ():
+        for mark in [mark for mark in stream.pending if mark not in unreadable]:
             self._resume_copy(stream, mark, family or family_of(stream.path), status)
             stream.pending.remove(mark)
+        stream.resume_at = self._clock.seconds + RETRY_S if unreadable else 0.0
         stream.parked = None
         stream.older.sort(key=lambda reading: reading.number)
 
     def _reopen_older(self, stream: Stream, mark: Mark, place: str) -> bool:
-        """One that was rotated away; when it cannot be read now it waits, and holds nothing up."""
-        try:
-            is_same = self._reopen(stream, mark, place)
-        except OSError as error:
-            stream.resume_at = self._clock.seconds + RETRY_S
-            self._troubles.begin(TroubleKind.UNREADABLE, place, str(source_error(place, error)))
-            return False
+        """One that was rotated away. Raises OSError when it cannot be read now: it waits, and holds nothing up."""
+        is_same = self._reopen(stream, mark, place)
         self._troubles.end(TroubleKind.UNREADABLE, place, f"{shown(place)} can be read again")
         return is_same
 
@@ -177,7 +186,6 @@ class Lineage:
             stream.last = mark
         self.lost[stream.path, mark.generation] = mark
         self._give(GenerationEnded(stream.path, mark.generation))
-        stream.changed.append(mark.file_key)
 
     def _read_changed(self, stream: Stream) -> None:
         """Rotated files that hold something else than when they were read: cut short before they were rotated away."""
@@ -244,6 +252,8 @@ class Lineage:
                 stream.older.remove(owner)
                 stream.current, owner.is_current, owner.is_complete = owner, True, False
             return
+        if any(key == mark.file_key for other in self.streams.values() for mark in other.pending):
+            return  # the rotated file of another path, which is found again first
         content = open_content(stream.path)
         status = content.status()
         if (status.st_dev, status.st_ino) in self._owners:
@@ -303,17 +313,18 @@ class Lineage:
             content.close()
         return content is not None
 
-    def _read_missed(self, stream: Stream, mark: Mark, family: Family, home: str | None) -> None:
+    def _read_missed(self, stream: Stream, mark: Mark, family: Family, home: str | None, *, beside: Generation | None = None) -> None:
         """Generations that came and went between two looks."""
         waiting = {pending.file_key for pending in stream.pending}
         siblings, is_missing = missed(family, mark, home, lambda key: key in self._owners or key in waiting)
         for sibling in siblings:
             if sibling.path != home and os.path.realpath(sibling.path) != os.path.realpath(stream.path):
-                self._begin_missed(stream, sibling)
+                self._begin_missed(stream, sibling, beside)
         if is_missing:
             self._lose(stream, mark, "was rotated more than once between two looks, and one of the rotated files is gone")
 
-    def _begin_missed(self, stream: Stream, sibling: Sibling) -> None:
+    def _begin_missed(self, stream: Stream, sibling: Sibling, beside: Generation | None = None) -> None:
+        """Reads a rotated file from its beginning, unless it is what another generation holds (`beside` among them)."""
         try:
             content = open_content(sibling.path)
         except FileNotFoundError:
@@ -322,7 +333,7 @@ class Lineage:
         except OSError as error:
             self._put_off(stream, sibling, error)
             return
-        if not content.is_growing and self._is_packed_copy(stream, sibling.path):
+        if not content.is_growing and self._is_packed_copy(stream, sibling.path, beside):
             content.close()
             return
         elder = self._elder_in(sibling.file_key, content) if content.is_growing else self._packed_elder(stream, sibling.path)
@@ -333,13 +344,14 @@ class Lineage:
         reading.is_complete = not content.is_growing
         stream.older.append(reading)
 
-    def _is_packed_copy(self, stream: Stream, path: str) -> bool:
+    def _is_packed_copy(self, stream: Stream, path: str, beside: Generation | None) -> bool:
         """The file that was packed into this one is open still and is read to its end."""
-        return any(self._holds_at(path, reading.mark(reading.position, reading.lines)) for reading in stream.generations())
+        open_ones = [*stream.generations(), *([beside] if beside is not None else [])]
+        return any(self._holds_at(path, reading.mark(reading.position, reading.lines)) for reading in open_ones)
 
     def _packed_elder(self, stream: Stream, path: str) -> Mark | None:
         """The mark of the generation that was read to its end in the file that was packed into this one."""
-        return next((mark for mark in self._elders.values() if mark.stream == stream.path and self._holds_at(path, mark)), None)
+        return next((mark for mark in self._elders.get(stream.path, ()) if self._holds_at(path, mark)), None)
 
     def _put_off(self, stream: Stream, sibling: Sibling, error: OSError) -> None:
         """A rotated file that cannot be read now becomes a mark at its beginning, to be found again later."""
@@ -352,20 +364,23 @@ class Lineage:
         self._give(GenerationStarted(stream.path, mark.generation, 0, 0))
 
     def _begin(self, stream: Stream, content: Content, *, is_current: bool, elder: Mark | None = None) -> Generation:
-        stream.newest += 1
-        reading = self._reading(stream, stream.newest, content)
-        reading.is_current = is_current
+        reading = self._reading(stream, 0, content)
         if elder is not None:
             content.seek(elder.position, elder.position)
             reading.start_at(elder.position, elder.lines)
         elif stream.first_size is not None:
             _start_by_policy(reading, min(stream.first_size, content.status().st_size), self._settings.start)
         stream.first_size = None
+        reading.look_at_head()
+        self._begin_with(stream, reading, is_current=is_current)
+        return reading
+
+    def _begin_with(self, stream: Stream, reading: Generation, *, is_current: bool) -> None:
+        stream.newest += 1
+        reading.number, reading.is_current = stream.newest, is_current
         if is_current:
             stream.current = reading
-        reading.look_at_head()
         self._give(GenerationStarted(stream.path, reading.number, reading.position, reading.lines))
-        return reading
 
     def _reading(self, stream: Stream, number: int, content: Content) -> Generation:
         status = content.status()
@@ -384,6 +399,7 @@ class Lineage:
             del self._owners[reading.file_key]
         self._take_out(stream, reading)
         mark = reading.mark(reading.position, reading.lines, ended_at=self.now)
+        reading.is_void = is_gone
         if not is_gone:
             self.remember(mark)
         if stream.last is None or stream.last.generation <= mark.generation:
@@ -413,12 +429,10 @@ class Lineage:
 
     def _elder_in(self, key: FileKey, content: Content) -> Mark | None:
         """The mark of the generation that was read to its end in this very file; its number may be used again by another."""
-        elder = self._elders.get(key)
-        if elder is None or not elder.head_bytes:
-            return None
-        if holds(content, elder):
-            return elder
-        self._elders.pop(key)
+        for elders in self._elders.values():
+            for elder in reversed(elders):
+                if elder.file_key == key and elder.head_bytes and holds(content, elder):
+                    return elder
         return None
 
 

@@ -78,9 +78,10 @@ def _number(name: str) -> int | None:
 def home_of(mark: Mark, family: Family, is_taken: Callable[[tuple[int, int]], bool]) -> tuple[Sibling, Content] | None:
     """The sibling with the bytes that `mark` stands in, by content: packed, or a copy; open, ready to read on.
 
-    None for a mark of an empty file, of which every file is a copy.
+    None for a mark of an empty file, of which every file is a copy. One that could be read at no time is told by its time,
+    which packers keep.
     """
-    if not mark.head_bytes:
+    if not mark.head_bytes and not mark.size_bytes:
         return None
     for sibling in family.members:
         # To the second: not every packer keeps the fraction of the time.
@@ -89,7 +90,8 @@ def home_of(mark: Mark, family: Family, is_taken: Callable[[tuple[int, int]], bo
         content = _opened(sibling.path)
         if content is None:
             continue
-        if _holds(content, mark):
+        is_same_time = sibling.modified_ns // _NS == mark.modified_ns // _NS and not content.is_growing
+        if _holds(content, mark) and (mark.head_bytes or is_same_time):
             return sibling, content
         content.close()
     return None

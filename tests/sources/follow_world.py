@@ -69,7 +69,7 @@ class World:
         self.written: dict[bytes, int] = {}
         self.lost: set[bytes] = set()
         self.seen: set[int] = set()
-        self.renewed: set[int] = set()  # inodes used again or cut since the last commit
+        self.renewed: set[int] = set()  # inodes used again or cut and not seen since
         self.holes: set[int] = set()  # begin with NULs, so that one looks like the other
         self.may_report = False
         self.reports = 0
@@ -256,8 +256,8 @@ class World:
         self.holes.add(self.incarnation)
 
     def compress(self) -> None:
-        """Packs the newest rotated file, keeping its time."""
-        plain = [self._rotated(number) for number in range(1, self.keep + 1) if self._rotated(number).exists()]
+        """Packs a rotated file, keeping its time; one that the watch could read, or it would be a new file to it."""
+        plain = [path for number in range(1, self.keep + 1) if (path := self._rotated(number)).exists() and path.stat().st_mode & 0o004]
         if not plain:
             return
         path = self.rng.choice(plain)
@@ -337,6 +337,8 @@ class World:
             self._hear(item)
         if self.path.exists() and self.path.stat().st_size and self.path.stat().st_ino in self._held_inodes():
             self.seen.add(self.incarnation)
+        if self.style == "link":
+            self.renewed -= self._held_inodes()
         self._judge()
 
     def commit(self) -> None:
@@ -359,7 +361,6 @@ class World:
                 del self.readers[key]
                 if kept is not None:
                     marks[key] = kept
-        self.renewed.clear()
         self.history.append(Commit(marks, given, self.follower.watched(), frozenset(self.seen)))
 
     def restart(self, back: int = 0) -> None:
