@@ -1,8 +1,10 @@
 """A configuration and what the store remembers become the parts that the loop drives."""
 
 import os
+import re
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from recompile_watch.config import load_catalog, load_rules
@@ -13,18 +15,22 @@ from recompile_watch.core.parcels import Parcel, parcel_from_json
 from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.scan import LiteralMatcher
 from recompile_watch.core.watch import Watch
+from recompile_watch.daemon.followers import Follower, InputFollower, JournalFollower
 from recompile_watch.daemon.loop import HEARTBEAT, Parts
-from recompile_watch.daemon.readings import Follower, SourceReading
+from recompile_watch.daemon.readings import SourceReading
 from recompile_watch.market import is_market_open
 from recompile_watch.notify import sender_command
 from recompile_watch.respond.courier import Courier
 from recompile_watch.respond.receivers import ReceiverSettings
 from recompile_watch.sources.follow import Follower as FileFollower
+from recompile_watch.sources.journal import JournalSettings
 from recompile_watch.sources.marks import Mark, Watched, mark_from_json
+from recompile_watch.sources.wake import Wake
 from recompile_watch.store import Store
 from recompile_watch.watch_config import SourceConfig, WatchConfig
 
 HEARTBEAT_DEADLINE_S = 10.0
+_GLOB = re.compile(r"[*?\[]")
 
 
 def build(config: WatchConfig, store: Store, *, now: float) -> tuple[Parts, list[Trouble]]:
@@ -40,7 +46,15 @@ def build(config: WatchConfig, store: Store, *, now: float) -> tuple[Parts, list
     readings = list(_readings(config, store, rules, troubles))
     receivers = {receiver.name: receiver for receiver in config.receivers}
     beat_s = None if config.heartbeat_url is None else config.general.heartbeat.interval_s
-    return Parts(store, readings, watch, outbox, courier, receivers, beat_s), troubles
+    wake = Wake(_is_interesting(config)) if any(source.origin.paths for source in config.sources) else None
+    return Parts(store, readings, watch, outbox, courier, receivers, beat_s, wake), troubles
+
+
+def _is_interesting(config: WatchConfig) -> Callable[[str], bool]:
+    """Whether a path in a watched folder concerns a source: it fits a pattern, or is where a symlink of one leads."""
+    patterns = [os.path.realpath(path) if not _GLOB.search(path) else path for source in config.sources for path in source.follow.paths]
+    patterns += [path for source in config.sources for path in source.follow.paths]
+    return lambda path: any(fnmatchcase(path, pattern) for pattern in patterns)
 
 
 def _heartbeat(config: WatchConfig) -> list[ReceiverSettings]:
@@ -79,6 +93,12 @@ def _readings(config: WatchConfig, store: Store, rules: Ruleset, troubles: list[
 
 
 def _follower(source: SourceConfig, marks: list[Mark], watched: Watched | None) -> Follower:
+    origin = source.origin
+    if origin.stdin:
+        return InputFollower()
+    if origin.journal is not None:
+        units = () if origin.journal == "*" else (origin.journal,)
+        return JournalFollower(JournalSettings(source.name, units=units, start=source.follow.start), marks[-1] if marks else None)
     return FileFollower(source.follow, marks, watched)
 
 

@@ -26,8 +26,11 @@ from recompile_watch.store import Changes, Json, Key, Store
 
 if TYPE_CHECKING:
     from recompile_watch.daemon.metrics import Metrics
+    from recompile_watch.sources.wake import Wake
 
 HEARTBEAT = "(heartbeat)"
+HINT_S = 0.2  # between two looks at all paths, however often the file system calls
+FOLDERS_S = 5.0
 RETRY_S = 1.0  # between two attempts to write a state that could not be written
 UNWRITABLE_S = 10.0  # it is told when it lasts so long
 _UNWRITABLE = "the state cannot be written; what was decided meanwhile is kept in memory and would be decided again after a kill: {error}"
@@ -52,6 +55,7 @@ class Parts:
     courier: Courier
     receivers: Mapping[str, ReceiverSettings]
     heartbeat_s: float | None = None
+    wake: "Wake | None" = None
     metrics: "Metrics | None" = None
 
 
@@ -68,6 +72,7 @@ class Loop:
         self._troubles: list[Trouble] = []
         self._watched_fds: set[int] = set()
         self._beat_at = clock.monotonic()
+        self._hint_at = self._folders_at = 0.0
         self.failed_commits = 0
         self.has_more = False
         self._rows: dict[Key, Json | None] = dict(parts.store.load("incidents")) if parts.metrics is not None else {}
@@ -80,6 +85,7 @@ class Loop:
         """Does what is due. True when there was something to do."""
         now, monotonic = self._clock.now(), self._clock.monotonic()
         heard = self._read(now, monotonic, settles_at_once=settles_at_once)
+        self._watch_folders(monotonic)
         self._collect(now, monotonic)
         self._beat(monotonic)
         troubles, self._troubles = self._troubles, []
@@ -119,7 +125,7 @@ class Loop:
 
     def wait(self, until_s: float | None = None) -> None:
         """Sleeps until something is due or a descriptor is ready, at most ``until_s``; serves what is ready."""
-        self._watch_courier()
+        self._watch_descriptors()
         timeout_s = 0.0 if self.has_more else self._due_in()
         for key, _ in self._selector.select(timeout_s if until_s is None else min(timeout_s, until_s)):
             if key.data is not None:
@@ -139,8 +145,10 @@ class Loop:
 
     def drop(self) -> None:
         """Lets everything go without writing anything down: what was not committed is read and decided again."""
-        self._unwatch_courier()
+        self._unwatch_descriptors()
         self._parts.courier.close()
+        if self._parts.wake is not None:
+            self._parts.wake.close()
         for reading in self._parts.readings:
             reading.follower.close()
 
@@ -250,16 +258,34 @@ class Loop:
         waits += [0.0] if self._troubles else []
         return max(0.0, min(waits))
 
-    def _watch_courier(self) -> None:
-        """Lets the senders' pipes wake the loop."""
+    def _watch_descriptors(self) -> None:
+        """Lets the senders' pipes, the journal, standard input and the file system's hints wake the loop."""
         reading, writing = self._parts.courier.fds()
-        self._unwatch_courier()
+        reading += [reading_.follower.fd for reading_ in self._parts.readings if reading_.follower.fd is not None]
+        self._unwatch_descriptors()
         for fd in {*reading, *writing}:
             events = (selectors.EVENT_READ if fd in reading else 0) | (selectors.EVENT_WRITE if fd in writing else 0)
             self._selector.register(fd, events, None)
             self._watched_fds.add(fd)
+        if self._parts.wake is not None:
+            self._selector.register(self._parts.wake.fileno(), selectors.EVENT_READ, self._woken)
+            self._watched_fds.add(self._parts.wake.fileno())
 
-    def _unwatch_courier(self) -> None:
+    def _woken(self) -> None:
+        """A file grew, came or went. What grew is seen by every look; for what came there is one look in a while."""
+        if self._parts.wake is not None and self._parts.wake.clear() and self._clock.monotonic() >= self._hint_at:
+            self._hint_at = self._clock.monotonic() + HINT_S
+            for reading in self._parts.readings:
+                reading.follower.hint()
+
+    def _watch_folders(self, monotonic: float) -> None:
+        """Watches the folders of all sources, and revives what died."""
+        if self._parts.wake is not None and monotonic >= self._folders_at:
+            self._folders_at = monotonic + FOLDERS_S
+            folders = [folder for reading in self._parts.readings for folder in reading.follower.folders()]
+            self._troubles += self._parts.wake.watch(folders)
+
+    def _unwatch_descriptors(self) -> None:
         for fd in self._watched_fds:
             self._selector.unregister(fd)
         self._watched_fds.clear()

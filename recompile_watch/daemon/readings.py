@@ -1,9 +1,9 @@
 """Sources become events: the followers' bytes go through the streams' readings, and what is understood is noted."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, date, datetime, tzinfo
-from typing import Any, Protocol
+from typing import Any
 
 from recompile_watch.core.errors import StoreError
 from recompile_watch.core.heard import Heard, Trouble, TroubleKind
@@ -12,27 +12,14 @@ from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.scan import Matcher
 from recompile_watch.core.streams import Piece, Seen, Stream
 from recompile_watch.core.times import TimeOptions
-from recompile_watch.sources.marks import Around, Chunk, GenerationEnded, GenerationStarted, Mark, Progress, Watched, mark_to_json
+from recompile_watch.daemon.followers import Follower
+from recompile_watch.sources.marks import Chunk, GenerationEnded, GenerationStarted, mark_to_json
 from recompile_watch.store import Changes
 from recompile_watch.zones import LocalZone
 
 SETTLE_S = 0.25  # a record is written at once; without a line for so long it is complete
 MAX_PLACES = 10_000
 LINES_BEFORE, LINES_AFTER = 1, 5
-
-
-class Follower(Protocol):
-    """What gives the bytes of one source: followed files, the journal, standard input."""
-
-    @property
-    def has_more(self) -> bool: ...
-    def poll(self, now: float) -> Sequence[Chunk | GenerationStarted | GenerationEnded | Trouble]: ...
-    def mark(self, stream: str, generation: int, position: int, lines: int) -> Mark: ...
-    def release(self, stream: str, generation: int) -> Mark | None: ...
-    def excerpt(self, stream: str, generation: int, offset: int, before_lines: int, after_lines: int) -> Around | None: ...
-    def progress(self) -> Sequence[Progress]: ...
-    def watched(self) -> Watched | None: ...
-    def close(self) -> None: ...
 
 
 @dataclass(slots=True)
@@ -106,15 +93,17 @@ class SourceReading:
                 continue
             growing.is_dirty = False
             positions = growing.stream.positions()
-            for position in positions.values():
-                mark = self.follower.mark(name, position.generation, position.offset, position.lines)
-                changes.put("marks", (self.name, name, position.generation), mark_to_json(mark))
+            marks = [self.follower.mark(name, one.generation, one.offset, one.lines) for one in positions.values()]
+            for mark in marks:
+                if mark is not None:
+                    changes.put("marks", (self.name, name, mark.generation), mark_to_json(mark))
             for generation, end in [*growing.ended.items()]:
                 if generation not in positions or positions[generation].offset >= end:
                     kept = self.follower.release(name, generation)
                     changes.put("marks", (self.name, name, generation), None if kept is None else mark_to_json(kept))
                     del growing.ended[generation]
-            changes.put("readings", (self.name, name), growing.stream.state())
+            if None not in marks:  # else there is no place to go on from
+                changes.put("readings", (self.name, name), growing.stream.state())
             growing.stream.forget()
 
     def excerpt(self, place: Place) -> Excerpt | None:

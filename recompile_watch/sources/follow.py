@@ -32,6 +32,8 @@ class Follower:
     very first start. Call `poll` again and again; commit a `mark` for what was done with its chunks.
     """
 
+    fd: int | None = None  # no descriptor tells that a file has grown
+
     def __init__(self, settings: FollowSettings, marks: Sequence[Mark] = (), watched: Watched | None = None) -> None:
         self._settings = settings
         self._discovery = Discovery(settings.paths, settings.excluded)
