@@ -53,20 +53,28 @@ class Mistakes:
         self.lines.append(f"{self.file}: {place}: {text}" if place else f"{self.file}: {text}")
 
 
-def keys_of(kind: type) -> list[Key]:
-    """The keys of the table that a settings class is made of, in the order of its fields."""
+def keys_of(kind: type, base: object = None) -> list[Key]:
+    """The keys of the table that a settings class is made of, in the order of its fields. base: settings whose values are
+    the defaults, instead of the class's own."""
     hints, docs = get_type_hints(kind), _docs(kind)
     found: list[Key] = []
     for item in fields(kind):
         is_required = item.default is MISSING and item.default_factory is MISSING
         default = item.default if item.default is not MISSING else None if item.default_factory is MISSING else item.default_factory()
+        if isinstance(base, kind):
+            is_required, default = False, getattr(base, item.name)
         found.append(Key(_written(item.name, hints[item.name]), item.name, hints[item.name], default, is_required, docs.get(item.name, "")))
     return found
 
 
-def read_table(kind: type[_T], table: Mapping[str, object], place: str, mistakes: Mistakes, given: Mapping[str, object] | None = None) -> _T | None:
-    """The settings in a table; None when a mistake makes them unusable. given: fields that the table does not name."""
-    known = {key.name: key for key in keys_of(kind) if key.field not in (given or {})}
+def read_table(
+    kind: type[_T], table: Mapping[str, object], place: str, mistakes: Mistakes, given: Mapping[str, object] | None = None, base: object = None
+) -> _T | None:
+    """The settings in a table; None when a mistake makes them unusable. given: fields that the table does not name.
+
+    base: settings whose values hold where the table says nothing.
+    """
+    known = {key.name: key for key in keys_of(kind, base) if key.field not in (given or {})}
     note_unknown(table, known, place, mistakes)
     values: dict[str, object] = dict(given or {})
     is_whole = True
@@ -82,6 +90,8 @@ def read_table(kind: type[_T], table: Mapping[str, object], place: str, mistakes
         elif key.is_required:
             mistakes.add(place, f"key '{name}' is missing: {key.doc or 'it has no default'}")
             is_whole = False
+        else:
+            values[key.field] = key.default
     if not is_whole:
         return None
     try:
@@ -99,16 +109,15 @@ def note_unknown(table: Mapping[str, object], known: Collection[str], place: str
             mistakes.add(_inside(place, name), f"unknown key{f'; did you mean {near[0]!r}?' if near else ''}; known are {', '.join(sorted(known))}")
 
 
-def reference(kind: type, place: str = "") -> Iterator[tuple[str, str, str, str]]:
-    """Every key that can be written: its full name, its form, its default, what it means."""
-    for key in keys_of(kind):
-        inner = _table_type(key.type)
+def reference(kind: type, place: str = "", as_text: Collection[type] = (), base: object = None) -> Iterator[tuple[str, str, str, str]]:
+    """Every key that can be written: its full name, its form, its default, what it means. as_text: classes written as text."""
+    for key in keys_of(kind, base):
+        inner = _table_type(key.type, as_text)
         name = _inside(place, key.name)
         if inner is not None:
-            origin = get_origin(key.type)
-            yield from reference(
-                inner, f"[{name}]" if origin is tuple else f"{name}.NAME" if isinstance(origin, type) and issubclass(origin, Mapping) else name
-            )
+            origin = get_origin(_without_none(key.type))
+            inside = f"[{name}]" if origin is tuple else f"{name}.NAME" if isinstance(origin, type) and issubclass(origin, Mapping) else name
+            yield from reference(inner, inside, as_text, key.default)
         else:
             yield name, form_of(key), "" if key.is_required else default_text(key), key.doc
 
@@ -136,24 +145,26 @@ def default_text(key: Key) -> str:
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 
-def json_schema(kind: type) -> dict[str, object]:
-    """The table as a JSON Schema (draft 2020-12), for editors."""
+def json_schema(kind: type, as_text: Collection[type] = ()) -> dict[str, object]:
+    """The table as a JSON Schema (draft 2020-12), for editors. as_text: classes written as text."""
     keys = keys_of(kind)
-    properties: dict[str, object] = {key.name: {**_schema(_without_none(key.type), key), "description": key.doc} for key in keys}
+    properties: dict[str, object] = {key.name: {**_schema(_without_none(key.type), as_text, key), "description": key.doc} for key in keys}
     required = [key.name for key in keys if key.is_required]
     return {"type": "object", "properties": properties, "additionalProperties": False, **({"required": required} if required else {})}
 
 
-def _schema(kind: object, key: Key | None = None) -> dict[str, object]:
+def _schema(kind: object, as_text: Collection[type], key: Key | None = None) -> dict[str, object]:
     if key is not None and key.field.endswith((_SECONDS, _BYTES)):
         return {"type": "string", "examples": ["90s"] if key.field.endswith(_SECONDS) else ["64MiB"]}
+    if isinstance(kind, type) and kind in as_text:
+        return {"type": "string"}
     if is_dataclass(kind) and isinstance(kind, type):
-        return json_schema(kind)
+        return json_schema(kind, as_text)
     origin = get_origin(kind)
     if origin is tuple:
-        return {"type": "array", "items": _schema(get_args(kind)[0])}
+        return {"type": "array", "items": _schema(get_args(kind)[0], as_text)}
     if isinstance(origin, type) and issubclass(origin, Mapping):
-        return {"type": "object", "additionalProperties": _schema(get_args(kind)[1])}
+        return {"type": "object", "additionalProperties": _schema(get_args(kind)[1], as_text)}
     if _choices(kind):
         return {"enum": _choices(kind)}
     return {"type": _JSON_TYPES[kind]}
@@ -165,14 +176,14 @@ def _value(value: object, key: Key, place: str, mistakes: Mistakes) -> object:
         return parse_duration(value) if isinstance(value, str) else _wrong(value, 'a duration such as "90s"')
     if key.field.endswith(_BYTES):
         return parse_size(value) if isinstance(value, str) else _wrong(value, 'a size such as "64MiB"')
-    return _typed(value, _without_none(key.type), place, mistakes)
+    return _typed(value, _without_none(key.type), place, mistakes, key.default)
 
 
-def _typed(value: object, kind: object, place: str, mistakes: Mistakes) -> object:
+def _typed(value: object, kind: object, place: str, mistakes: Mistakes, base: object = None) -> object:
     if isinstance(kind, type) and kind in mistakes.parsers:
         return mistakes.parsers[kind](value) if isinstance(value, str) else _wrong(value, "text")
     if is_dataclass(kind) and isinstance(kind, type):
-        return _settled(read_table(kind, _table(value), place, mistakes))
+        return _settled(read_table(kind, _table(value), place, mistakes, base=base))
     origin = get_origin(kind)
     if origin is tuple:
         items = value if isinstance(value, list) else _wrong(value, "a list")
@@ -220,14 +231,14 @@ def _form(kind: object) -> str:
         return f"list of {_form(get_args(kind)[0])}"
     if _choices(kind):
         return " or ".join(f'"{name}"' for name in _choices(kind))
-    return _FORMS.get(kind, "a table")
+    return _FORMS.get(kind, "text" if isinstance(kind, type) and is_dataclass(kind) else "a table")
 
 
-def _table_type(kind: object) -> type | None:
+def _table_type(kind: object, as_text: Collection[type]) -> type | None:
     """The settings class of a key that is a table, a list of tables, or a table of tables."""
     plain = _without_none(kind)
     candidates = [plain, *get_args(plain)]
-    return next((item for item in candidates if isinstance(item, type) and is_dataclass(item)), None)
+    return next((item for item in candidates if isinstance(item, type) and is_dataclass(item) and item not in as_text), None)
 
 
 def _without_none(kind: object) -> object:

@@ -5,7 +5,7 @@ A table may hold the settings of several layers: a ``[[receiver]]`` has an addre
 
 import os
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 from pathlib import Path
@@ -15,7 +15,7 @@ from recompile_watch.core.errors import ConfigError
 from recompile_watch.core.matchers import Matcher, parse_matcher
 from recompile_watch.core.watch_settings import DeclaredModel, Receiver, WatchedSource, WatchSettings
 from recompile_watch.respond.receivers import ReceiverSettings
-from recompile_watch.settings import Mistakes, keys_of, note_unknown, read_table
+from recompile_watch.settings import Mistakes, json_schema, keys_of, note_unknown, read_table, reference
 from recompile_watch.sources.follow_settings import FollowSettings
 from recompile_watch.zones import parse_zone
 
@@ -29,7 +29,7 @@ STATE_FOLDER = "STATE_DIRECTORY"
 class Origin:
     """Where the lines of a source come from: one of path, journal, stdin.
 
-    path: a file or a pattern such as "/srv/bot/*.log", or a list of them. journal: a systemd unit, or "*" for all.
+    path: a file or a pattern such as "/srv/bot/*.log", or a list of them; rotated siblings are found by themselves. journal: a systemd unit, or "*" for all.
     stdin: standard input. timezone: of lines without one, such as "UTC"; default the local one.
     """
 
@@ -144,7 +144,7 @@ class WatchConfig:
 def read_config(file: Path, environment: Mapping[str, str] = os.environ) -> WatchConfig:
     """The configuration in a file. Raises ConfigError with all mistakes, one line each."""
     table = _toml(file)
-    mistakes = Mistakes(str(file), [], {Matcher: parse_matcher})
+    mistakes = Mistakes(str(file), [], _AS_TEXT)
     watch_table = _table(table.pop("watch", {}), "watch", mistakes)
     source_tables = _tables(table.pop("source", []), "source", mistakes)
     receiver_tables = _tables(table.pop("receiver", []), "receiver", mistakes)
@@ -168,6 +168,58 @@ def read_config(file: Path, environment: Mapping[str, str] = os.environ) -> Watc
     followed = tuple(replace(source, follow=replace(source.follow, excluded=(*source.follow.excluded, str(folder)))) for source, _ in sources)
     addresses, deliveries = tuple(receiver for receiver, _, _ in receivers), tuple(delivery for _, delivery, _ in receivers)
     return WatchConfig(file, folder, general, followed, addresses, deliveries, watch, url)
+
+
+# Which settings classes make up each table of the file; a name stands once.
+_TABLES: Mapping[str, tuple[type, ...]] = {
+    "": (General,),
+    "[[source]]": (Origin, FollowSettings, WatchedSource),
+    "[[receiver]]": (Address, ReceiverSettings, DeliverySettings, Receiver),
+    "[watch]": (WatchSettings,),
+}
+# Fields that the file does not name: they are made of other keys.
+_GIVEN = frozenset({"receivers", "sources", "paths"})
+_AS_TEXT: Mapping[type, Callable[[str], object]] = {Matcher: parse_matcher}
+
+
+def config_reference() -> Iterator[tuple[str, str, str, str, str]]:
+    """Every key of the file: its table, its name, its form, its default, what it means."""
+    for table, kinds in _TABLES.items():
+        rows = {}
+        for kind in kinds:
+            rows.update({row[0]: row for row in reference(kind, as_text=_AS_TEXT) if not _is_given(kind, row[0])})
+        yield from ((table, *row) for row in rows.values())
+
+
+def config_schema() -> dict[str, object]:
+    """The file as a JSON Schema, for editors."""
+    tables = {name: _joined_schema(kinds) for name, kinds in _TABLES.items()}
+    top = tables[""]
+    properties = top["properties"]
+    assert isinstance(properties, dict)
+    lists = {name: {"type": "array", "items": tables[f"[[{name}]]"]} for name in ("source", "receiver")}
+    whole = {**properties, **lists, "watch": tables["[watch]"]}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "recompile-watch watch",
+        **top,
+        "properties": whole,
+        "required": ["source"],
+    }
+
+
+def _is_given(kind: type, name: str) -> bool:
+    first = name.partition(".")[0].strip("[]")
+    return (first in _GIVEN and kind is not RulesTable) or (kind is WatchSettings and first == "models")
+
+
+def _joined_schema(kinds: Sequence[type]) -> dict[str, object]:
+    properties: dict[str, object] = {}
+    for kind in kinds:
+        found = json_schema(kind, as_text=_AS_TEXT)["properties"]
+        assert isinstance(found, dict)
+        properties.update({name: value for name, value in found.items() if not _is_given(kind, name)})
+    return {"type": "object", "properties": properties, "additionalProperties": False}
 
 
 def default_state_folder(environment: Mapping[str, str] = os.environ) -> Path:

@@ -29,7 +29,7 @@ class Inner:
 class Outer:
     """All forms. paths: where, as globs. start: from where on. mode: how. size_bytes: how much. factor, share: numbers; of one.
 
-    inner: tables by name. items: a list of tables. note: free text.
+    inner: tables by name. items: a list of tables. note: free text. last: one with values of its own.
     """
 
     paths: tuple[str, ...]
@@ -42,6 +42,7 @@ class Outer:
     inner: Mapping[str, Inner] = field(default_factory=dict)
     items: tuple[Inner, ...] = ()
     note: str | None = None
+    last: Inner = Inner("last", 5.0)
 
     def __post_init__(self) -> None:
         if self.factor < 0:
@@ -59,10 +60,11 @@ def test_every_form_is_read() -> None:
         {
             "paths": ["a", "b"], "start": "begin", "mode": "slow", "size": "64KiB", "factor": 2, "share": 0.5, "is_on": False,
             "inner": {"x": {"name": "X", "wait": "1h30m"}}, "items": [{"name": "Y"}], "note": "n",
+            "last": {"wait": "7s"},
         }
     )  # fmt: skip
     assert mistakes == []
-    assert found == Outer(("a", "b"), Start.BEGIN, "slow", 64 << 10, 2, 0.5, False, {"x": Inner("X", 5400.0)}, (Inner("Y"),), "n")
+    assert found == Outer(("a", "b"), Start.BEGIN, "slow", 64 << 10, 2, 0.5, False, {"x": Inner("X", 5400.0)}, (Inner("Y"),), "n", Inner("last", 7.0))
 
 
 def test_all_mistakes_are_told_at_once_with_their_keys() -> None:
@@ -82,7 +84,7 @@ def test_all_mistakes_are_told_at_once_with_their_keys() -> None:
     )
     assert found is None
     assert mistakes == [
-        "watch.toml: source[1].stat: unknown key; did you mean 'start'?; known are factor, inner, is_on, items, mode, note, paths, share, size, start",
+        "watch.toml: source[1].stat: unknown key; did you mean 'start'?; known are factor, inner, is_on, items, last, mode, note, paths, share, size, start",
         "watch.toml: source[1].paths: 'a' is not a list",
         "watch.toml: source[1].start: 'middle' is not one of \"begin\", \"end\"",
         "watch.toml: source[1].mode: 'quick' is not one of \"fast\", \"slow\"",
@@ -107,6 +109,7 @@ def test_the_reference_has_every_key_with_form_default_and_meaning() -> None:
     assert rows["size"] == ("size", "1048576", "how much.")
     assert rows["inner.NAME.wait"] == ("duration", "1 min 30 s", "how long; longer is calmer.")
     assert rows["[items].name"] == ("text", "", "what it is called.")
+    assert rows["last.wait"][1] == "5 s"
     assert rows["start"][0] == '"begin" or "end"'
     assert rows["share"] == ("a number", "none", "numbers; of one.")
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from recompile_watch.core.errors import ConfigError
-from recompile_watch.watch_config import WatchConfig, read_config
+from recompile_watch.settings import keys_of
+from recompile_watch.watch_config import _TABLES, WatchConfig, config_reference, read_config
+from tests.conftest import ROOT
 
 TEN_LINES = """
 state_dir = "{folder}/state"
@@ -109,3 +113,25 @@ def test_an_address_comes_from_a_file_a_credential_or_the_environment(tmp_path: 
         assert "canary" in found.receivers[0].url
         assert "canary" not in repr(found)
     assert "cannot be read" in mistakes(tmp_path, base.replace("{way}", 'env = "OTHER"'), {"OPS_URL": "x"})[0]
+
+
+def test_no_key_of_a_table_means_two_things() -> None:
+    """A table that holds the settings of several layers has each key once, but for the name that they share."""
+    for table, kinds in _TABLES.items():
+        keys = [key.name for kind in kinds for key in keys_of(kind) if key.name not in ("name", "paths")]
+        assert len(keys) == len(set(keys)), f"{table}: {sorted({key for key in keys if keys.count(key) > 1})}"
+
+
+def test_every_key_has_a_meaning() -> None:
+    """The reference says what each key is for."""
+    missing = [f"{table} {name}" for table, name, _, _, doc in config_reference() if not doc]
+    assert missing == []
+
+
+def test_the_documentation_is_what_the_program_prints() -> None:
+    """docs/watch-config.md and the schema are made by the program itself."""
+    for option, file in (("--reference", "watch-config.md"), ("--schema", "watch-config.schema.json")):
+        printed = subprocess.run(
+            [sys.executable, "-m", "recompile_watch", "watch", option], capture_output=True, text=True, check=True, cwd=ROOT
+        ).stdout
+        assert (ROOT / "docs" / file).read_text() == printed, f"run: recompile-watch watch {option} > docs/{file}"

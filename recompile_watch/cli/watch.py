@@ -1,13 +1,20 @@
 """``recompile-watch watch``: the daemon."""
 
 import argparse
+import json
 from pathlib import Path
 
 from recompile_watch.cli import exit_status
+from recompile_watch.cli.output import write_stdout
+from recompile_watch.core.errors import UsageError
 
 
 def run(arguments: argparse.Namespace, _name: tuple[str, ...]) -> int:
     """Watches until it is told to end; with --check only reads the configuration, with --once only what is there now."""
+    if arguments.reference or arguments.schema:
+        return _describe(arguments.schema)
+    if arguments.config is None:
+        raise UsageError("--config is missing; it takes the watch's TOML file, of which ten lines are enough (see docs/watch.md)")
     file = Path(arguments.config)
     if arguments.check:
         return _check(file)
@@ -20,6 +27,32 @@ def run(arguments: argparse.Namespace, _name: tuple[str, ...]) -> int:
     else:
         program.run()
     return exit_status.OK
+
+
+def _describe(as_schema: bool) -> int:
+    """Prints what the configuration file may hold."""
+    from recompile_watch.watch_config import config_reference, config_schema
+
+    if as_schema:
+        write_stdout(json.dumps(config_schema(), indent=1) + "\n")
+        return exit_status.OK
+    lines = [
+        "# The watch's configuration",
+        "",
+        '`recompile-watch watch --reference` prints this page. Durations are written as `"90s"`, sizes as `"64MiB"`.',
+    ]
+    before = None
+    for table, name, form, default, doc in config_reference():
+        if table != before:
+            lines += ["", f"## {table or 'Top of the file'}", "", "| key | form | default | meaning |", "|---|---|---|---|"]
+        before = table
+        lines.append("| " + " | ".join(_cell(text) for text in (f"`{name}`", form, default or "required", doc)) + " |")
+    write_stdout("\n".join(lines) + "\n")
+    return exit_status.OK
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
 
 
 def _check(file: Path) -> int:

@@ -4,9 +4,11 @@ from recompile_watch.cli.parsing import Parser
 
 
 def watch_options(parser: Parser) -> None:
-    parser.add_argument("--config", metavar="FILE", required=True, help="the watch's TOML file")
+    parser.add_argument("--config", metavar="FILE", help="the watch's TOML file")
     parser.add_argument("--check", action="store_true", help="only checks the file: exit status 0 or 78")
     parser.add_argument("--once", action="store_true", help="reads what is new, sends what is due, and ends; for cron")
+    parser.add_argument("--reference", action="store_true", help="prints every key of the file, with its default, as Markdown")
+    parser.add_argument("--schema", action="store_true", help="prints the file's JSON Schema, for editors")
 
 
 def state_options(parser: Parser) -> None:
