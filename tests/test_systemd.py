@@ -14,6 +14,7 @@ from recompile_watch.cli.commands import COMMANDS
 from tests.conftest import ROOT
 
 UNITS = sorted((ROOT / "systemd").iterdir())
+SERVICES = [unit for unit in UNITS if unit.suffix == ".service"]
 MAX_EXPOSURE = 1.5
 ANALYZE = shutil.which("systemd-analyze")
 needs_systemd = pytest.mark.skipif(
@@ -40,7 +41,7 @@ def test_systemd_takes_the_unit(unit: Path, tmp_path: Path) -> None:
 
 
 @needs_systemd
-@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
+@pytest.mark.parametrize("unit", SERVICES, ids=lambda unit: unit.name)
 def test_the_unit_is_locked_down(unit: Path) -> None:
     """`systemd-analyze security` finds at most 1.5 of 10."""
     done = analyzed("security", "--offline=true", str(unit))
@@ -49,7 +50,7 @@ def test_the_unit_is_locked_down(unit: Path) -> None:
     assert float(exposure[1]) <= MAX_EXPOSURE
 
 
-@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
+@pytest.mark.parametrize("unit", SERVICES, ids=lambda unit: unit.name)
 def test_the_unit_runs_commands_that_exist(unit: Path) -> None:
     """Every command and option in a unit file is one of the program's."""
     commands = {" ".join(command.name): command for command in COMMANDS}

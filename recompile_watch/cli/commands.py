@@ -143,6 +143,11 @@ COMMANDS = (
         "recompile-watch notify test --config watch.toml", watch.notify_test_options,
     ),
     Command(
+        ("notify", "digest"), "recompile_watch.cli.notify", "sends every receiver what goes on and what ended today",
+        "Sends every receiver what goes on and what ended within a day, whether the watch runs or not; for a daily timer.",
+        "recompile-watch notify digest --config watch.toml", watch.notify_digest_options,
+    ),
+    Command(
         ("notify", "failed"), "recompile_watch.cli.notify", "tells every receiver that the watch itself failed",
         "Tells every receiver that the watch itself failed; for the failure unit of systemd.",
         "recompile-watch notify failed --config watch.toml --unit recompile-watch.service", watch.notify_failed_options,

@@ -4,12 +4,15 @@ import argparse
 import os
 import socket
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from recompile_watch.cli import exit_status
 from recompile_watch.cli.output import write_stdout
+from recompile_watch.cli.watch_state import read_state
 from recompile_watch.core.errors import UsageError
 from recompile_watch.core.notices import Alert, Notice, NoticeSort
+from recompile_watch.daemon.digest import digest_of_rows
 from recompile_watch.notify import Trial, send_each, send_tests
 from recompile_watch.report.safe import safe
 from recompile_watch.respond.receivers import ReceiverSettings
@@ -25,10 +28,13 @@ def run(arguments: argparse.Namespace, name: tuple[str, ...]) -> int:
     if not receivers:
         raise UsageError(f'{config.file}: no [[receiver]]; write one with a name and a url, such as url = "json://127.0.0.1:8080/alerts"')
     host, now = socket.gethostname(), time.time()
-    if name[1] == "test":
-        trials = send_tests(receivers, host=host, now=now, environment=os.environ)
-    else:
-        trials = send_each(receivers, lambda receiver: _failure(receiver.name, arguments.unit, host, now), now=now, environment=os.environ)
+    match name[1]:
+        case "test":
+            trials = send_tests(receivers, host=host, now=now, environment=os.environ)
+        case "digest":
+            trials = send_each(receivers, _digest(config, host, now), now=now, environment=os.environ)
+        case _:
+            trials = send_each(receivers, lambda receiver: _failure(receiver.name, arguments.unit, host, now), now=now, environment=os.environ)
     for trial in trials:
         write_stdout(_shown(trial))
     return exit_status.OK if all(trial.is_good for trial in trials) else exit_status.CRITICAL
@@ -44,6 +50,12 @@ def _wanted(config: WatchConfig, names: list[str]) -> list[ReceiverSettings]:
 
 def _shown(trial: Trial) -> str:
     return f"{'ok  ' if trial.is_good else 'FAIL'}  {safe(trial.receiver)}: {safe(trial.words, 400)}\n"
+
+
+def _digest(config: WatchConfig, host: str, now: float) -> Callable[[ReceiverSettings], Notice]:
+    """The digest for each receiver, of what the watch has written down."""
+    state = read_state(config.state_folder)
+    return lambda receiver: digest_of_rows(state.incidents, receiver.name, host=host, now=now, is_running=state.daemon is not None)
 
 
 def _failure(receiver: str, unit: str, host: str, now: float) -> Notice:

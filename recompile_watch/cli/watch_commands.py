@@ -59,6 +59,10 @@ def notify_test_options(parser: Parser) -> None:
     parser.add_argument("receivers", metavar="NAME", nargs="*", help="only these receivers (default: all)")
 
 
+def notify_digest_options(parser: Parser) -> None:
+    parser.add_argument("--config", metavar="FILE", required=True, help="the watch's TOML file")
+
+
 def notify_failed_options(parser: Parser) -> None:
     parser.add_argument("--config", metavar="FILE", required=True, help="the watch's TOML file")
     parser.add_argument("--unit", metavar="UNIT", default="recompile-watch.service", help="the unit that failed")
