@@ -16,6 +16,7 @@ import pytest
 
 from recompile_watch.core.errors import DeliveryError
 from recompile_watch.core.messages import Delivered, Form, Message, Reason, Retry
+from recompile_watch.core.notices import NoticeSort
 from recompile_watch.notify import sender_command
 from recompile_watch.report.message import message_of
 from recompile_watch.respond.courier import Courier, Result
@@ -24,6 +25,7 @@ from recompile_watch.respond.wire import Job
 from tests.conftest import ROOT
 from tests.loopback import Behaviour, answer, drip, hang, receiver
 from tests.notices import NOW, notice
+from tests.slack_limits import check_payload
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 
@@ -89,6 +91,19 @@ def test_a_message_arrives() -> None:
     body = request.json()
     assert body["type"] == "failure" and body["message"] == message().text
     assert isinstance(body["incidents"], list) and body["incidents"][0]["fingerprint"] == "5f0c2a9e81d4b377"
+
+
+@pytest.mark.parametrize("sort", list(NoticeSort))
+def test_slack_takes_it(sort: NoticeSort) -> None:
+    """What a Slack webhook gets is within Slack's limits, for every sort of notice."""
+    with receiver(answer(200, body=b"ok")) as made:
+        settings = ReceiverSettings("ops", made.url("slack+http", "/services/T0/B0/XX"))
+        courier = courier_for(settings)
+        courier.submit(Job("n1", "ops", message=message_of(notice(sort), settings.form, now=NOW)), time.monotonic())
+        assert the_one(courier.wait(20)).outcome == Delivered()
+        courier.close()
+    assert made.requests[0].line == "POST /services/T0/B0/XX HTTP/1.1"
+    check_payload(made.requests[0].body)
 
 
 def test_a_warm_sender_is_used_again() -> None:
