@@ -135,7 +135,8 @@ def _without(outcome: Outcome, secrets: Sequence[str]) -> Outcome:
 def _settle_in(greeting: Greeting) -> None:
     """Takes over the variables that may hold secrets, and dies with the daemon (on Linux; elsewhere its input ends)."""
     os.environ.update(greeting.environment)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C at the terminal is for the daemon, which then closes the pipe
+    for stop in (signal.SIGINT, signal.SIGTERM):  # systemd tells every process to stop; an attempt under way is the daemon's to end
+        signal.signal(stop, signal.SIG_IGN)
     if sys.platform == "linux":
         import ctypes
 

@@ -91,15 +91,16 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """A whole message. title, lead: one line each. notes: what to know before reading on.
+    """A whole message. title, lead: one line each. summary: the lead without what the title says already.
 
-    is_list: its incidents are told in a few lines each. others: incidents in one line each. pointer: the command that
-    shows more than the letter does. has_more: there is more.
+    notes: what to know before reading on. is_list: its incidents are told in a few lines each. others: incidents in
+    one line each. pointer: the command that shows more than the letter does. has_more: there is more.
     """
 
     notice: Notice
     title: str
     lead: str
+    summary: str
     notes: tuple[str, ...]
     parts: tuple[Part, ...]
     others: tuple[str, ...]
@@ -118,9 +119,15 @@ def letter_of(notice: Notice, *, now: float, state_dir: str | None) -> Letter:
     has_more = is_list or bool(others) or len(parts) > 1
     pointer = f"recompile-watch incidents list{option}" if has_more or not parts else parts[0].pointer
     return Letter(
-        notice=notice, title=title_of(notice), lead=lead_of(notice, now), notes=tuple(_notes(notice)), parts=parts, others=others, is_list=is_list,
-        pointer=pointer, has_more=has_more, sent_at=time_text(now),
+        notice=notice, title=title_of(notice), lead=lead_of(notice, now), summary=_summary(notice, parts, now), notes=tuple(_notes(notice)),
+        parts=parts, others=others, is_list=is_list, pointer=pointer, has_more=has_more, sent_at=time_text(now),
     )  # fmt: skip
+
+
+def _summary(notice: Notice, parts: tuple[Part, ...], now: float) -> str:
+    if not parts or notice.sort in LISTS or notice.sort is NoticeSort.TEST or parts[0].what.rstrip(".") not in title_of(notice):
+        return lead_of(notice, now)
+    return "; ".join(fact for fact in (parts[0].where, parts[0].when) if fact)
 
 
 def _others(notice: Notice, now: float, *, is_list: bool) -> Iterable[str]:
@@ -157,7 +164,7 @@ def _part(alert: Alert, sort: NoticeSort, now: float, option: str, *, has_pictur
 def _picture(alert: Alert) -> Picture | None:
     if alert.count < _MIN_BARS or len(alert.counts) < _MIN_BARS or iso_text(alert.since) is None or iso_text(alert.until) is None:
         return None
-    return Picture(safe(alert.what, 100), alert.since, alert.until, alert.counts)
+    return Picture(count_text(alert.count, "event"), alert.since, alert.until, alert.counts)
 
 
 def _commands(alert: Alert, sort: NoticeSort, option: str) -> Iterable[Fact]:

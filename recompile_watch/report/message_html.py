@@ -36,7 +36,7 @@ def html_page(letter: Letter) -> str:
 
 def _body(letter: Letter) -> Iterable[str]:
     yield f'<h1 style="font-size:18px;margin:0 0 6px">{_text(letter.title)}</h1>'
-    yield f"<p>{_text(letter.lead)}</p>"
+    yield f"<p>{_text(letter.summary)}</p>"
     yield from (f"<p><strong>{_text(note)}</strong></p>" for note in letter.notes)
     if letter.is_list:
         yield _list(map(_item, letter.parts))

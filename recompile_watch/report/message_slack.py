@@ -38,7 +38,7 @@ def escaped(text: str) -> str:
 
 def _blocks(letter: Letter) -> Iterable[_Block]:
     yield {"type": "header", "text": _plain(f"{_mark(letter)} {letter.title}", MAX_HEADER)}
-    yield _section(letter.lead)
+    yield _section(letter.summary)
     if letter.notes:
         yield _context(letter.notes)
     for number, part in enumerate(letter.parts):

@@ -218,6 +218,29 @@ def test_a_long_queue_becomes_a_digest() -> None:
     assert digest.sort is NoticeSort.DIGEST and len(digest.alerts) + digest.left_out == 500
 
 
+def test_what_waits_is_bounded() -> None:
+    """While a receiver is down, at most about a hundred messages wait for it; none of their incidents is forgotten (cases 81, 89)."""
+    box = alone()
+    box.add([notice(id="first")], NOW)
+    due = failed_once(box, NOW)
+    for number in range(1000):
+        box.add([notice(NoticeSort.OPENED, replace(ALERT, incident=f"i{number}"), id=f"n{number}")], NOW + 1)
+        assert box.counts()["due"] <= 101
+    assert box.take(due - 1) == []
+    (digest,) = box.take(due)
+    assert len(digest.alerts) + digest.left_out == 1001 and "1001 messages" in digest.note
+
+
+def test_other_settings_take_over_what_waits() -> None:
+    """After a reload of the configuration an outbox with other settings goes on where the old one stood."""
+    box = outbox()
+    box.add([notice(id="a"), notice(receiver="pager", id="b")], NOW)
+    failed_once(box, NOW)
+    reloaded = Outbox([replace(OPS, rate_per_s=5.0)], box.parcels())
+    assert [taken.id for taken in reloaded.take(NOW + 60)] == ["a"]
+    assert states(reloaded)["b"] == "dead"
+
+
 def test_trouble_is_over_with_the_first_delivery() -> None:
     """The first delivery after trouble, or after a start, says that the receiver works; later ones say nothing."""
     box = outbox()
