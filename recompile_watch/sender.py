@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from recompile_watch.core.errors import DeliveryError
 from recompile_watch.core.messages import Delivered, Form, Message, Outcome, Picture, Reason, Refused, Retry
-from recompile_watch.respond.addresses import Address, body_of, json_address, secrets_of, slack_address
+from recompile_watch.respond.addresses import Address, body_of, json_address, ping_address, secrets_of, slack_address
 from recompile_watch.respond.receivers import form_of
 from recompile_watch.respond.wire import Greeting, Order, Task, greeting_of, order_of, outcome_line
 
@@ -41,7 +41,7 @@ def serve(orders: BinaryIO, answers: BinaryIO) -> int:
 def deliver(order: Order) -> Outcome:
     """Does what the order asks for. No outcome holds a secret of the receiver's address."""
     try:
-        outcome = _check(order.url) if order.message is None or order.task is Task.CHECK else _send(order, order.message)
+        outcome = _done(order)
     except DeliveryError as error:
         outcome = Refused(Reason.ADDRESS, str(error))
     except ImportError:
@@ -49,6 +49,14 @@ def deliver(order: Order) -> Outcome:
     except Exception as error:  # noqa: BLE001  a plug-in of apprise may raise anything, and its text may hold the address
         outcome = Retry(Reason.OTHER, f"sending failed ({type(error).__name__})", is_maybe_delivered=True)
     return _without(outcome, secrets_of(order.url))
+
+
+def _done(order: Order) -> Outcome:
+    if order.task is Task.PING:
+        return _post(ping_address(order.url), b"", order.deadline_s)
+    if order.task is Task.CHECK or order.message is None:
+        return _check(order.url)
+    return _send(order, order.message)
 
 
 def _check(url: str) -> Outcome:
@@ -71,14 +79,15 @@ def _check(url: str) -> Outcome:
 
 
 def _send(order: Order, message: Message) -> Outcome:
-    step_s = max(1.0, order.deadline_s / _STEPS)
     match form_of(order.url):
         case Form.JSON:
-            return _post(json_address(order.url), message, step_s)
+            address = json_address(order.url)
+            return _post(address, body_of(address, message.payload), order.deadline_s)
         case Form.SLACK:
-            return _post(slack_address(order.url), message, step_s)
+            address = slack_address(order.url)
+            return _post(address, body_of(address, message.payload), order.deadline_s)
         case Form.MAIL:
-            return _mail(order, message, step_s)
+            return _mail(order, message)
         case Form.TEXT:
             _quieten(order.url)
             from recompile_watch.respond.others import send_other
@@ -86,18 +95,22 @@ def _send(order: Order, message: Message) -> Outcome:
             return send_other(message, order.url, order.deadline_s)
 
 
-def _post(address: Address, message: Message, step_s: float) -> Outcome:
+def _post(address: Address, body: bytes, deadline_s: float) -> Outcome:
     from recompile_watch.respond.http import post
 
-    return post(address, body_of(address, message.payload), step_s)
+    return post(address, body, _step_s(deadline_s))
 
 
-def _mail(order: Order, message: Message, step_s: float) -> Outcome:
+def _mail(order: Order, message: Message) -> Outcome:
     _quieten(order.url)
     from recompile_watch.respond.mail import mail_address, mime, send_mail
 
     address = mail_address(order.url)
-    return send_mail(mime(message, order.id, address, _drawn(message.pictures)), address, step_s)
+    return send_mail(mime(message, order.id, address, _drawn(message.pictures)), address, _step_s(order.deadline_s))
+
+
+def _step_s(deadline_s: float) -> float:
+    return max(1.0, deadline_s / _STEPS)
 
 
 def _drawn(pictures: Sequence[Picture]) -> list[bytes]:

@@ -67,12 +67,13 @@ class Outbox:
         for notice in notices:
             if notice.id in self._parcels:
                 continue
-            for parcel in self._waiting(notice.receiver):
-                if covers(notice, parcel.notice):
-                    self._put(replace(parcel, state=ParcelState.DROPPED, reason=f"overtaken by {notice.id}"))
-            self._put(Parcel(notice, ParcelState.DUE, next_at=now))
+            waiting = self._waiting(notice.receiver)
+            late = next((parcel for parcel in waiting if parcel.is_late), None)
+            needless = [parcel for parcel in waiting if covers(notice, parcel.notice)]
+            for parcel in needless:
+                self._put(replace(parcel, state=ParcelState.DROPPED, reason=f"overtaken by {notice.id}"))
+            self._put(_heir(notice, needless, now))
             self._crowd(notice.receiver, now)
-            late = next((parcel for parcel in self._waiting(notice.receiver) if parcel.is_late), None)
             if late is not None:
                 self._tell_late(notice.receiver, late.reason, now)
 
@@ -264,6 +265,17 @@ class _Bucket:
         passed_s = 0.0 if self._at is None else max(0.0, now - self._at)
         self._tokens = min(float(self._burst), self._tokens + passed_s * self._rate_per_s)
         self._at = now
+
+
+def _heir(notice: Notice, needless: Iterable[Parcel], now: float) -> Parcel:
+    """The parcel of a new notice; it goes on waiting where those that it makes needless waited for a receiver that fails."""
+    made = Parcel(notice, ParcelState.DUE, next_at=now)
+    for parcel in needless:
+        if parcel.next_at >= made.next_at:
+            made = replace(
+                made, next_at=parcel.next_at, wait_s=parcel.wait_s, waited_s=parcel.waited_s, attempts=parcel.attempts, reason=parcel.reason
+            )
+    return made
 
 
 def _again(parcel: Parcel) -> Parcel:

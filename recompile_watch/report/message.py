@@ -21,7 +21,7 @@ _MAX_TEXT = 30_000
 _MAX_LINES = 100
 _BROADCAST = re.compile(r"@(?=(?:everyone|here|channel|all|room)\b)|<(?=[@!#&:])", re.IGNORECASE)
 _MENTION = re.compile(r"@(?=\w)|<(?=[@!#&:])")
-_LINK = re.compile(r":(?=//)")
+_LINK = re.compile(r":(?=//)|`(?=`)")  # a back-tick after another would open a block of code
 _BREAK = "\u200b"  # a zero-width space: what it stands in is no mention and no link to any service
 
 
@@ -64,12 +64,16 @@ class _Inert(_AsIs):
     """Text for services that look for mentions and links in it."""
 
     def words(self, text: str) -> str:
-        """No mention and no link at all."""
-        return _LINK.sub(f":{_BREAK}", _MENTION.sub(lambda found: found[0] + _BREAK, text))
+        """No mention, no link and no block of code at all."""
+        return _broken(_LINK, _broken(_MENTION, text))
 
     def code(self, text: str) -> str:
         """Only what pings everybody and what is a link is broken: a decorator stays one."""
-        return _LINK.sub(f":{_BREAK}", _BROADCAST.sub(lambda found: found[0] + _BREAK, text))
+        return _broken(_LINK, _broken(_BROADCAST, text))
+
+
+def _broken(pattern: re.Pattern[str], text: str) -> str:
+    return pattern.sub(lambda found: found[0] + _BREAK, text)
 
 
 def _lines(letter: Letter, made: _AsIs) -> Iterable[str]:

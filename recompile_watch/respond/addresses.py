@@ -16,6 +16,7 @@ _METHODS = frozenset({"POST", "PUT", "PATCH"})
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~\w-]+", re.ASCII)
 _PLAIN = re.compile(r"[\x20-\x7e]*")
 _HOST = re.compile(r"[\w.:%-]{1,253}")
+_TARGET = re.compile(r"[\x21-\x7e]{1,2000}")
 _HOOK_PATH = re.compile(r"/?[\w.~-][\w.~/-]{1,400}", re.ASCII)
 # Options of apprise's URLs that change nothing here: what it shows, how it splits, its own time-outs and retries.
 _IGNORED = frozenset(
@@ -75,6 +76,15 @@ def slack_address(url: str) -> Address:
     if not _HOOK_PATH.fullmatch(parts.path):
         raise DeliveryError("a Slack webhook has a path such as /services/T000/B000/XXXX")
     return Address(not parts.scheme.lower().endswith("http"), *_host(parts), parts.path)
+
+
+def ping_address(url: str) -> Address:
+    """The address of a dead-man's switch, ``https://host/path?query``, as it stands. Raises DeliveryError."""
+    parts = _split(url)
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    if parts.scheme.lower() not in ("http", "https") or not _TARGET.fullmatch(target):
+        raise DeliveryError("the address of a heartbeat is written https://host/path")
+    return Address(parts.scheme.lower() == "https", *_host(parts), target, "GET", _checked(_login(parts)))
 
 
 def body_of(address: Address, payload: str) -> bytes:

@@ -49,7 +49,10 @@ def check_other(url: str) -> None:
     from apprise import Apprise
 
     if Apprise.instantiate(url) is None:
-        raise DeliveryError("apprise does not know this kind of address, or something is missing in it; `apprise --details` lists what it knows")
+        raise DeliveryError(
+            "apprise does not know this kind of address, or something is missing in it; `apprise --details` lists what it knows,"
+            " and a web hook of your own is written jsons://host/path"
+        )
 
 
 def send_other(message: Message, url: str, timeout_s: float) -> Outcome:

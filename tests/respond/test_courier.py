@@ -15,13 +15,13 @@ from pathlib import Path
 import pytest
 
 from recompile_watch.core.errors import DeliveryError
-from recompile_watch.core.messages import Delivered, Form, Message, Reason, Retry
+from recompile_watch.core.messages import Delivered, Form, Message, Reason, Refused, Retry
 from recompile_watch.core.notices import NoticeSort
 from recompile_watch.notify import sender_command
 from recompile_watch.report.message import message_of
 from recompile_watch.respond.courier import Courier, Result
 from recompile_watch.respond.receivers import ReceiverSettings
-from recompile_watch.respond.wire import Job
+from recompile_watch.respond.wire import Job, Task
 from tests.conftest import ROOT
 from tests.loopback import Behaviour, answer, drip, hang, receiver
 from tests.notices import NOW, notice
@@ -104,6 +104,26 @@ def test_slack_takes_it(sort: NoticeSort) -> None:
         courier.close()
     assert made.requests[0].line == "POST /services/T0/B0/XX HTTP/1.1"
     check_payload(made.requests[0].body)
+
+
+def test_a_sign_of_life() -> None:
+    """A heartbeat is a GET on its address as it stands, without a body."""
+    with receiver() as made:
+        courier = courier_for(ReceiverSettings("heartbeat", made.url("http", "/ping/XX?rid=1&a=b")))
+        courier.submit(Job("h1", "heartbeat", Task.PING), time.monotonic())
+        assert the_one(courier.wait(20)).outcome == Delivered()
+        courier.close()
+    assert made.requests[0].line == "GET /ping/XX?rid=1&a=b HTTP/1.1" and made.requests[0].body == b""
+
+
+@pytest.mark.parametrize("url", ["json://host/", "https:///x", "https://host/a b", "https://host/\u00e9"])
+def test_a_heartbeat_to_a_bad_address(url: str) -> None:
+    """An address that is no web address is refused."""
+    courier = courier_for(ReceiverSettings("heartbeat", url))
+    courier.submit(Job("h1", "heartbeat", Task.PING), time.monotonic())
+    outcome = the_one(courier.wait(20)).outcome
+    assert isinstance(outcome, Refused) and outcome.reason is Reason.ADDRESS
+    courier.close()
 
 
 def test_a_warm_sender_is_used_again() -> None:
