@@ -22,7 +22,11 @@ _STEPS = 3  # an attempt connects, sends and waits: each may take its share of t
 
 def main() -> int:
     """Answers orders until the input ends; 0 then, 1 when something else than the daemon speaks to it."""
-    return serve(sys.stdin.buffer, sys.stdout.buffer)
+    with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as answers:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())  # whatever a plug-in prints is no answer
+        os.close(nowhere)
+        return serve(sys.stdin.buffer, answers)
 
 
 def serve(orders: BinaryIO, answers: BinaryIO) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -325,6 +326,42 @@ def test_a_stopped_sender_is_killed() -> None:
             outcomes.append(type(the_one(courier.wait(20)).outcome))
         courier.close()
     assert outcomes == [Retry, Delivered]
+
+
+def test_a_stop_of_the_whole_service_leaves_the_attempt_alone() -> None:
+    """systemd sends SIGTERM to every process of a service: a sender goes on with its attempt until the daemon ends it (case 105)."""
+    go_on = threading.Event()
+
+    def slow(connection: socket.socket) -> None:
+        go_on.wait(20)
+        answer(200)(connection)
+
+    with receiver(slow) as made:
+        courier = courier_for(ReceiverSettings("ops", made.url()))
+        courier.submit(job(), time.monotonic())
+        assert made.got_one.wait(20)
+        for pid in processes_of(os.getpid()):
+            os.kill(pid, signal.SIGTERM)
+        go_on.set()
+        assert courier.close(grace_s=20) == [Result("n1", "ops", Delivered())]
+
+
+def test_what_a_plug_in_prints_is_no_answer() -> None:
+    """Output of a library does not get between the sender and the daemon."""
+    code = (
+        "from recompile_watch import sender\n"
+        "real = sender.deliver\n"
+        "def noisy(order):\n"
+        "    print('noise', flush=True)\n"
+        "    return real(order)\n"
+        "sender.deliver = noisy\n"
+        "sender.main()\n"
+    )
+    with receiver() as made:
+        courier = courier_for(ReceiverSettings("ops", made.url()), command=python(code))
+        courier.submit(job(), time.monotonic())
+        assert the_one(courier.wait(20)).outcome == Delivered()
+        courier.close()
 
 
 def test_an_unknown_receiver_is_an_error() -> None:
