@@ -30,7 +30,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "sender": frozenset({"core", "respond", "report"}),
     "notify": frozenset({"core", "respond", "report", "sender"}),
     "survey": frozenset({"core", "sources", "config", "workers"}),
-    "cli": frozenset({"core", "sources", "report", "config", "survey"}),
+    "cli": frozenset({"core", "sources", "report", "config", "survey", "notify"}),
     "__main__": frozenset({"cli"}),
     "__init__": frozenset(),
 }

@@ -71,7 +71,8 @@ def slack_address(url: str) -> Address:
         tokens = [unquote(word) for word in (parts.netloc.rpartition("@")[2], *parts.path.split("/")) if word]
         if len(tokens) < 3 or not _HOOK_PATH.fullmatch("/".join(tokens[:3])):
             raise DeliveryError("a Slack webhook is written slack://TOKEN_A/TOKEN_B/TOKEN_C")
-        channel = (("channel", _channel(tokens[3])),) if len(tokens) > 3 else ()
+        named = tokens[3] if len(tokens) > 3 else f"#{unquote(parts.fragment)}" if parts.fragment else ""
+        channel = (("channel", named if named[0] in "#@+" else f"#{named}"),) if named else ()
         return Address(True, "hooks.slack.com", None, f"/services/{'/'.join(tokens[:3])}", fields=channel)
     if not _HOOK_PATH.fullmatch(parts.path):
         raise DeliveryError("a Slack webhook has a path such as /services/T000/B000/XXXX")
@@ -146,7 +147,3 @@ def _checked(headers: list[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     if not all(_TOKEN.fullmatch(name) and _PLAIN.fullmatch(value) for name, value in headers):
         raise DeliveryError("the address has a header that HTTP does not allow")
     return tuple(headers)
-
-
-def _channel(name: str) -> str:
-    return name if name[0] in "#@+" else f"#{name}"
