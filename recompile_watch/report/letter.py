@@ -22,7 +22,7 @@ _MAX_LOG_LINES = 25
 _MAX_EXPLAINS = 8
 _MAX_SYMBOLS = 12
 _MAX_PLACES = 3
-_MAX_PICTURES = 3
+_MAX_IN_FULL = 3  # of a group: nobody reads ten at night, and Slack takes no more
 _MIN_BARS = 2
 _TO_ACKNOWLEDGE = frozenset({NoticeSort.OPENED, NoticeSort.WORSE, NoticeSort.REPEATED, NoticeSort.ESCALATED, NoticeSort.FLAPPING})
 
@@ -93,8 +93,8 @@ class Part:
 class Letter:
     """A whole message. title, lead: one line each. summary: the lead without what the title says already.
 
-    notes: what to know before reading on. is_list: its incidents are told in a few lines each. others: incidents in
-    one line each. pointer: the command that shows more than the letter does. has_more: there is more.
+    notes: what to know before reading on. parts: the incidents told in full. items: those told in a few lines. others:
+    those in one line, and how many are not told. pointer: the command that shows more. has_more: there is more.
     """
 
     notice: Notice
@@ -103,8 +103,8 @@ class Letter:
     summary: str
     notes: tuple[str, ...]
     parts: tuple[Part, ...]
+    items: tuple[Part, ...]
     others: tuple[str, ...]
-    is_list: bool
     pointer: str
     has_more: bool
     sent_at: str
@@ -113,14 +113,14 @@ class Letter:
 def letter_of(notice: Notice, *, now: float, state_dir: str | None) -> Letter:
     """The content of a notice as it reads at ``now`` (epoch seconds). state_dir: where it is not the usual one."""
     option = f" --state-dir {shlex.quote(plain(state_dir))}" if state_dir else ""
-    is_list = notice.sort in LISTS
-    parts = tuple(_part(alert, notice.sort, now, option, has_picture=index < _MAX_PICTURES) for index, alert in enumerate(notice.alerts[:MAX_ALERTS]))
-    others = tuple(_others(notice, now, is_list=is_list))
-    has_more = is_list or bool(others) or len(parts) > 1
-    pointer = f"recompile-watch incidents list{option}" if has_more or not parts else parts[0].pointer
+    in_full = 0 if notice.sort in LISTS else _MAX_IN_FULL
+    told = tuple(_part(alert, notice.sort, now, option, is_full=index < in_full) for index, alert in enumerate(notice.alerts[:MAX_ALERTS]))
+    others = tuple(_others(notice, now))
+    has_more = notice.sort in LISTS or len(told) > 1 or bool(others)
+    pointer = f"recompile-watch incidents list{option}" if has_more or not told else told[0].pointer
     return Letter(
-        notice=notice, title=title_of(notice), lead=lead_of(notice, now), summary=_summary(notice, parts, now), notes=tuple(_notes(notice)),
-        parts=parts, others=others, is_list=is_list, pointer=pointer, has_more=has_more, sent_at=time_text(now),
+        notice=notice, title=title_of(notice), lead=lead_of(notice, now), summary=_summary(notice, told, now), notes=tuple(_notes(notice)),
+        parts=told[:in_full], items=told[in_full:], others=others, pointer=pointer, has_more=has_more, sent_at=time_text(now),
     )  # fmt: skip
 
 
@@ -130,12 +130,12 @@ def _summary(notice: Notice, parts: tuple[Part, ...], now: float) -> str:
     return "; ".join(fact for fact in (parts[0].where, parts[0].when) if fact)
 
 
-def _others(notice: Notice, now: float, *, is_list: bool) -> Iterable[str]:
+def _others(notice: Notice, now: float) -> Iterable[str]:
     """The incidents beyond the first ten: a line each in a list, else a number."""
     rest = notice.alerts[MAX_ALERTS:]
-    if is_list:
+    if notice.sort in LISTS:
         yield from (line_of(alert, now) for alert in rest)
-    left_out = notice.left_out + (0 if is_list else len(rest))
+    left_out = notice.left_out + (0 if notice.sort in LISTS else len(rest))
     if left_out:
         yield f"and {count_text(left_out, 'more incident')}, not shown here"
 
@@ -147,7 +147,7 @@ def _notes(notice: Notice) -> Iterable[str]:
         yield safe(notice.note, 500)
 
 
-def _part(alert: Alert, sort: NoticeSort, now: float, option: str, *, has_picture: bool) -> Part:
+def _part(alert: Alert, sort: NoticeSort, now: float, option: str, *, is_full: bool) -> Part:
     """What is over, or measured, is told without the lines of the log and without what it cost."""
     is_over = alert.state == RESOLVED or sort is NoticeSort.RESOLVED
     is_brief = is_over or sort is NoticeSort.MEASURED
@@ -157,7 +157,7 @@ def _part(alert: Alert, sort: NoticeSort, now: float, option: str, *, has_pictur
         alert=alert, line=line_of(alert, now), what=safe(alert.what, WHAT_CHARS), where=where_of(alert), when=often_of(alert, now),
         log=None if is_brief else _log(alert), meaning=tuple(_meaning(alert, is_over=is_over)),
         remedy=_remedy(advice, alert, commands[0][1], is_over=is_over) if advice else None, facts=tuple(_facts(alert, is_brief=is_brief)),
-        commands=commands, picture=_picture(alert) if has_picture and sort not in LISTS else None,
+        commands=commands, picture=_picture(alert) if is_full else None,
     )  # fmt: skip
 
 

@@ -81,13 +81,13 @@ def _lines(letter: Letter, made: _AsIs) -> Iterable[str]:
     yield from map(made.words, letter.notes)
     yield ""
     for number, part in enumerate(letter.parts):
-        if letter.is_list:
-            yield from _item_lines(part, made)
-            continue
         if number:
             yield from ("", f"--- {made.words(part.line)}", "")
         yield from _part_lines(part, made)
-    yield from ("", *(f"* {made.words(line)}" for line in letter.others))
+    yield ""
+    for part in letter.items:
+        yield from _item_lines(part, made)
+    yield from (f"* {made.words(line)}" for line in letter.others)
     if letter.has_more:
         yield from ("", f"See all: {letter.pointer}")
 
@@ -145,8 +145,8 @@ def _json_body(letter: Letter, message: Message) -> str:
         "version": JSON_VERSION, "title": message.title, "message": message.text, "attachments": [], "type": message.tone.value,
         "notice": notice.id, "sort": notice.sort.value, "severity": notice.severity, "receiver": safe(notice.receiver, 100),
         "host": safe(notice.host, 100), "made_at": iso_text(notice.made_at), "possible_duplicate": notice.possible_duplicate,
-        "notes": list(letter.notes), "left_out": notice.left_out + len(notice.alerts) - len(letter.parts),
-        "incidents": [_json_incident(part) for part in letter.parts],
+        "notes": list(letter.notes), "left_out": notice.left_out + len(notice.alerts) - len(letter.parts) - len(letter.items),
+        "incidents": [_json_incident(part) for part in (*letter.parts, *letter.items)],
     }  # fmt: skip
     return json.dumps(body)
 

@@ -38,13 +38,10 @@ def _body(letter: Letter) -> Iterable[str]:
     yield f'<h1 style="font-size:18px;margin:0 0 6px">{_text(letter.title)}</h1>'
     yield f"<p>{_text(letter.summary)}</p>"
     yield from (f"<p><strong>{_text(note)}</strong></p>" for note in letter.notes)
-    if letter.is_list:
-        yield _list(map(_item, letter.parts))
-    else:
-        for number, part in enumerate(letter.parts):
-            yield from _part(part, is_first=number == 0)
-    if letter.others:
-        yield _list(_text(line) for line in letter.others)
+    for number, part in enumerate(letter.parts):
+        yield from _part(part, is_first=number == 0)
+    if letter.items or letter.others:
+        yield _list((*map(_item, letter.items), *map(_text, letter.others)))
     if letter.has_more:
         yield f"<p>See all: {_code(letter.pointer)}</p>"
     signed = f"recompile-watch on {safe(letter.notice.host, 60)}, {letter.sent_at}"

@@ -42,10 +42,10 @@ def _blocks(letter: Letter) -> Iterable[_Block]:
     if letter.notes:
         yield _context(letter.notes)
     for number, part in enumerate(letter.parts):
-        if letter.is_list:
-            yield _item(part)
-        else:
-            yield from _part(part, is_first=number == 0)
+        yield from _part(part, is_first=number == 0)
+    if letter.parts and letter.items:
+        yield {"type": "divider"}
+    yield from map(_item, letter.items)
     if letter.others:
         yield _section("\n".join(_fitting([f"• {line}" for line in letter.others])))
     if letter.has_more:

@@ -38,6 +38,7 @@ def told() -> dict[str, tuple[Notice, float]]:
     return {
         "opened": (notice(), NOW),
         "opened-group": (replace(notice(NoticeSort.OPENED, ALERT, QUOTES), left_out=3), NOW),
+        "opened-many": (notice(NoticeSort.OPENED, *(replace(QUOTES, incident=str(n)) for n in range(31, 43))), NOW),
         "opened-gap": (notice(NoticeSort.OPENED, GAP), NOW),
         "worse": (notice(NoticeSort.WORSE), NOW),
         "repeated": (notice(NoticeSort.REPEATED, replace(ALERT, count=214, until=BEGAN + 14_380.0)), BEGAN + 14_400.0),

@@ -64,6 +64,16 @@ def test_the_longest_message_fits_and_says_what_is_cut(sort: NoticeSort) -> None
         assert "recompile-watch incidents list" in slack and "recompile-watch incidents list" in text.text
 
 
+@pytest.mark.parametrize("form", [Form.TEXT, Form.SLACK, Form.MAIL])
+def test_a_large_group_names_ten_incidents(form: Form) -> None:
+    """Of a group the first three incidents are told in full and the next seven in a few lines; the rest is counted, in every form."""
+    made = message_of(notice(NoticeSort.OPENED, *(replace(ALERT, incident=f"inc-{n}") for n in range(12))), form, now=NOW)
+    whole = made.text if form is Form.TEXT else made.payload or made.html
+    assert [f"inc-{n}" in whole for n in range(12)] == [True] * 10 + [False] * 2
+    assert "2 more incidents" in whole and "Cut here" not in whole
+    assert [f"incidents ack inc-{n}" in whole for n in range(12)] == [True] * 3 + [False] * 9
+
+
 def test_the_first_line_says_it_all() -> None:
     """The first line of the text: what, where, since when and how often."""
     lead = message_of(notice(), Form.JSON, now=NOW).text.split("\n")[0]
