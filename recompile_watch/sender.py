@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from recompile_watch.core.errors import DeliveryError
 from recompile_watch.core.messages import Delivered, Form, Message, Outcome, Picture, Reason, Refused, Retry
-from recompile_watch.respond.addresses import Address, body_of, json_address, secrets_of, slack_address
+from recompile_watch.respond.addresses import Address, body_of, json_address, ping_address, secrets_of, slack_address
 from recompile_watch.respond.receivers import form_of
 from recompile_watch.respond.wire import Greeting, Order, Task, greeting_of, order_of, outcome_line
 
@@ -22,7 +22,11 @@ _STEPS = 3  # an attempt connects, sends and waits: each may take its share of t
 
 def main() -> int:
     """Answers orders until the input ends; 0 then, 1 when something else than the daemon speaks to it."""
-    return serve(sys.stdin.buffer, sys.stdout.buffer)
+    with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as answers:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())  # whatever a plug-in prints is no answer
+        os.close(nowhere)
+        return serve(sys.stdin.buffer, answers)
 
 
 def serve(orders: BinaryIO, answers: BinaryIO) -> int:
@@ -41,7 +45,7 @@ def serve(orders: BinaryIO, answers: BinaryIO) -> int:
 def deliver(order: Order) -> Outcome:
     """Does what the order asks for. No outcome holds a secret of the receiver's address."""
     try:
-        outcome = _check(order.url) if order.message is None or order.task is Task.CHECK else _send(order, order.message)
+        outcome = _done(order)
     except DeliveryError as error:
         outcome = Refused(Reason.ADDRESS, str(error))
     except ImportError:
@@ -49,6 +53,14 @@ def deliver(order: Order) -> Outcome:
     except Exception as error:  # noqa: BLE001  a plug-in of apprise may raise anything, and its text may hold the address
         outcome = Retry(Reason.OTHER, f"sending failed ({type(error).__name__})", is_maybe_delivered=True)
     return _without(outcome, secrets_of(order.url))
+
+
+def _done(order: Order) -> Outcome:
+    if order.task is Task.PING:
+        return _post(ping_address(order.url), b"", order.deadline_s)
+    if order.task is Task.CHECK or order.message is None:
+        return _check(order.url)
+    return _send(order, order.message)
 
 
 def _check(url: str) -> Outcome:
@@ -71,14 +83,15 @@ def _check(url: str) -> Outcome:
 
 
 def _send(order: Order, message: Message) -> Outcome:
-    step_s = max(1.0, order.deadline_s / _STEPS)
     match form_of(order.url):
         case Form.JSON:
-            return _post(json_address(order.url), message, step_s)
+            address = json_address(order.url)
+            return _post(address, body_of(address, message.payload), order.deadline_s)
         case Form.SLACK:
-            return _post(slack_address(order.url), message, step_s)
+            address = slack_address(order.url)
+            return _post(address, body_of(address, message.payload), order.deadline_s)
         case Form.MAIL:
-            return _mail(order, message, step_s)
+            return _mail(order, message)
         case Form.TEXT:
             _quieten(order.url)
             from recompile_watch.respond.others import send_other
@@ -86,18 +99,22 @@ def _send(order: Order, message: Message) -> Outcome:
             return send_other(message, order.url, order.deadline_s)
 
 
-def _post(address: Address, message: Message, step_s: float) -> Outcome:
+def _post(address: Address, body: bytes, deadline_s: float) -> Outcome:
     from recompile_watch.respond.http import post
 
-    return post(address, body_of(address, message.payload), step_s)
+    return post(address, body, _step_s(deadline_s))
 
 
-def _mail(order: Order, message: Message, step_s: float) -> Outcome:
+def _mail(order: Order, message: Message) -> Outcome:
     _quieten(order.url)
     from recompile_watch.respond.mail import mail_address, mime, send_mail
 
     address = mail_address(order.url)
-    return send_mail(mime(message, order.id, address, _drawn(message.pictures)), address, step_s)
+    return send_mail(mime(message, order.id, address, _drawn(message.pictures)), address, _step_s(order.deadline_s))
+
+
+def _step_s(deadline_s: float) -> float:
+    return max(1.0, deadline_s / _STEPS)
 
 
 def _drawn(pictures: Sequence[Picture]) -> list[bytes]:
@@ -135,7 +152,8 @@ def _without(outcome: Outcome, secrets: Sequence[str]) -> Outcome:
 def _settle_in(greeting: Greeting) -> None:
     """Takes over the variables that may hold secrets, and dies with the daemon (on Linux; elsewhere its input ends)."""
     os.environ.update(greeting.environment)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C at the terminal is for the daemon, which then closes the pipe
+    for stop in (signal.SIGINT, signal.SIGTERM):  # systemd tells every process to stop; an attempt under way is the daemon's to end
+        signal.signal(stop, signal.SIG_IGN)
     if sys.platform == "linux":
         import ctypes
 

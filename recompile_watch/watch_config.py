@@ -73,7 +73,7 @@ class MetricsSettings:
 class HeartbeatSettings:
     """A sign of life to an external dead-man's switch, which alarms when it stops.
 
-    url: gets a POST; a secret. url_file, credential, env: as for a receiver. interval_s: how often.
+    url: asked by GET; a secret. url_file, credential, env: as for a receiver. interval_s: how often.
     """
 
     url: str | None = None

@@ -15,6 +15,7 @@ from recompile_watch.core.notices import Notice, NoticeSort
 from recompile_watch.core.parcels import FINAL, Parcel, ParcelState
 from recompile_watch.core.units import duration_text
 
+MAX_KEPT = 100  # notices that wait for one receiver, also while it is down
 MAX_WAITING = 20  # a receiver that is merely slow gets a digest from here on, too
 _CLOCK_SLACK_S = 1.0
 _JITTER = 0.2  # of a wait, so that what failed together is not tried again together
@@ -66,11 +67,13 @@ class Outbox:
         for notice in notices:
             if notice.id in self._parcels:
                 continue
-            for parcel in self._waiting(notice.receiver):
-                if covers(notice, parcel.notice):
-                    self._put(replace(parcel, state=ParcelState.DROPPED, reason=f"overtaken by {notice.id}"))
-            self._put(Parcel(notice, ParcelState.DUE, next_at=now))
-            late = next((parcel for parcel in self._waiting(notice.receiver) if parcel.is_late), None)
+            waiting = self._waiting(notice.receiver)
+            late = next((parcel for parcel in waiting if parcel.is_late), None)
+            needless = [parcel for parcel in waiting if covers(notice, parcel.notice)]
+            for parcel in needless:
+                self._put(replace(parcel, state=ParcelState.DROPPED, reason=f"overtaken by {notice.id}"))
+            self._put(_heir(notice, needless, now))
+            self._crowd(notice.receiver, now)
             if late is not None:
                 self._tell_late(notice.receiver, late.reason, now)
 
@@ -109,6 +112,10 @@ class Outbox:
         due = [self._due_at(name, now) for name in self._settings if not self._is_busy(name) and self._waiting(name)]
         return min(due, default=None)
 
+    def parcels(self) -> tuple[Parcel, ...]:
+        """All that are not final, oldest first; for an outbox with other settings."""
+        return tuple(self._parcels.values())
+
     def counts(self) -> dict[str, int]:
         """How many parcels are ``due`` and ``sending``."""
         states = [parcel.state for parcel in self._parcels.values()]
@@ -130,7 +137,7 @@ class Outbox:
     def _due_at(self, name: str, now: float) -> float:
         """When the receiver may be tried: after the wait of what failed, else when the first is due and the rate allows."""
         waiting = self._waiting(name)
-        failed = [parcel.next_at for parcel in waiting if parcel.waited_s]
+        failed = [parcel.next_at for parcel in waiting if parcel.wait_s]
         return max(max(failed) if failed else min(parcel.next_at for parcel in waiting), self._buckets[name].due_at(now))
 
     def _next(self, name: str, now: float) -> Parcel | None:
@@ -140,9 +147,15 @@ class Outbox:
         if not waiting or self._due_at(name, now) > now:
             return None
         together = [parcel for parcel in waiting if parcel.notice.sort is not NoticeSort.TEST]
-        if len(together) > 1 and (any(parcel.waited_s for parcel in together) or len(together) > MAX_WAITING):
+        if len(together) > 1 and (any(parcel.wait_s for parcel in together) or len(together) > MAX_WAITING):
             return self._merge(together, now)
-        return next((parcel for parcel in waiting if parcel.waited_s), waiting[0])
+        return next((parcel for parcel in waiting if parcel.wait_s), waiting[0])
+
+    def _crowd(self, name: str, now: float) -> None:
+        """Merges what waits before it becomes too much to keep."""
+        together = [parcel for parcel in self._waiting(name) if parcel.notice.sort is not NoticeSort.TEST]
+        if len(together) > MAX_KEPT:
+            self._merge(together, now)
 
     def _bound(self, name: str, now: float) -> None:
         """Keeps a clock that went back from putting an attempt off: a wait is never longer than it was meant to be."""
@@ -157,9 +170,9 @@ class Outbox:
         for parcel in parcels:
             self._put(replace(parcel, state=ParcelState.DROPPED, reason=f"told in {notice.id}"))
         digest = Parcel(
-            notice, ParcelState.DUE, next_at=now, attempts=max(parcel.attempts for parcel in parcels),
-            waited_s=min(parcel.waited_s for parcel in parcels), reason=reason, stands_for=count, is_late=all(parcel.is_late for parcel in parcels),
-            tried=tuple(dict.fromkeys(name for parcel in parcels for name in parcel.tried)),
+            notice, ParcelState.DUE, next_at=max(parcel.next_at for parcel in parcels), attempts=max(parcel.attempts for parcel in parcels),
+            wait_s=max(parcel.wait_s for parcel in parcels), waited_s=min(parcel.waited_s for parcel in parcels), reason=reason, stands_for=count,
+            is_late=all(parcel.is_late for parcel in parcels), tried=tuple(dict.fromkeys(name for parcel in parcels for name in parcel.tried)),
         )  # fmt: skip
         self._put(digest)
         return digest
@@ -252,6 +265,17 @@ class _Bucket:
         passed_s = 0.0 if self._at is None else max(0.0, now - self._at)
         self._tokens = min(float(self._burst), self._tokens + passed_s * self._rate_per_s)
         self._at = now
+
+
+def _heir(notice: Notice, needless: Iterable[Parcel], now: float) -> Parcel:
+    """The parcel of a new notice; it goes on waiting where those that it makes needless waited for a receiver that fails."""
+    made = Parcel(notice, ParcelState.DUE, next_at=now)
+    for parcel in needless:
+        if parcel.next_at >= made.next_at:
+            made = replace(
+                made, next_at=parcel.next_at, wait_s=parcel.wait_s, waited_s=parcel.waited_s, attempts=parcel.attempts, reason=parcel.reason
+            )
+    return made
 
 
 def _again(parcel: Parcel) -> Parcel:

@@ -58,11 +58,9 @@ def _is_interesting(config: WatchConfig) -> Callable[[str], bool]:
 
 
 def _heartbeat(config: WatchConfig) -> list[ReceiverSettings]:
-    """The external switch as a receiver: every such service takes a POST where it takes a GET."""
+    """The external switch as a receiver."""
     url = config.heartbeat_url
-    if url is None:
-        return []
-    return [ReceiverSettings(HEARTBEAT, "json" + url.removeprefix("http"), deadline_s=HEARTBEAT_DEADLINE_S)]
+    return [] if url is None else [ReceiverSettings(HEARTBEAT, url, deadline_s=HEARTBEAT_DEADLINE_S)]
 
 
 def _watch(config: WatchConfig, rules: Ruleset, store: Store, troubles: list[Trouble]) -> Watch:

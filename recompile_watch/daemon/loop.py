@@ -13,7 +13,6 @@ from recompile_watch.core.commands import Command, Refusal
 from recompile_watch.core.delivery import Outbox
 from recompile_watch.core.errors import DeliveryError, StoreError
 from recompile_watch.core.heard import Heard, Trouble, TroubleKind
-from recompile_watch.core.messages import Form, Message, Tone
 from recompile_watch.core.notices import Alert, Notice
 from recompile_watch.core.parcels import ParcelState, parcel_to_json
 from recompile_watch.core.watch import Step, Watch
@@ -21,7 +20,7 @@ from recompile_watch.daemon.readings import SourceReading
 from recompile_watch.report.message import message_of
 from recompile_watch.respond.courier import Courier
 from recompile_watch.respond.receivers import ReceiverSettings
-from recompile_watch.respond.wire import Job
+from recompile_watch.respond.wire import Job, Task
 from recompile_watch.store import Changes, Json, Key, Store
 
 if TYPE_CHECKING:
@@ -174,8 +173,7 @@ class Loop:
         """A sign of life for the external switch that alarms when it stops; only a loop that turns gives it."""
         if self._parts.heartbeat_s is not None and monotonic >= self._beat_at:
             self._beat_at = monotonic + self._parts.heartbeat_s
-            message = Message(Form.JSON, Tone.INFO, "alive", "alive", payload='{"alive": true}')
-            self._parts.courier.submit(Job(f"beat-{monotonic:.0f}", HEARTBEAT, message=message), monotonic)
+            self._parts.courier.submit(Job(f"beat-{monotonic:.0f}", HEARTBEAT, Task.PING), monotonic)
 
     def _take(self, step: Step, changes: Changes, now: float) -> None:
         """Puts what the watch decided into the changes and the outbox."""

@@ -4,7 +4,7 @@ import io
 from datetime import UTC, datetime
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.dates import AutoDateFormatter, AutoDateLocator, date2num
+from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
@@ -27,9 +27,10 @@ def draw(picture: Picture) -> bytes:
     axes.set_xlim(start, end)
     locator = AutoDateLocator(tz=UTC, minticks=3, maxticks=7)
     axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(AutoDateFormatter(locator, tz=UTC))
+    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator, tz=UTC))
     axes.yaxis.set_major_locator(MaxNLocator(nbins=3, integer=True))
     axes.set_title(picture.title, fontsize=9, color=_INK, loc="left", parse_math=False)
+    axes.xaxis.get_offset_text().set(size=8, color=_INK)  # the date
     axes.tick_params(labelsize=8, colors=_INK)
     axes.set_xlabel("UTC", fontsize=8, color=_INK)
     axes.spines[["top", "right"]].set_visible(False)

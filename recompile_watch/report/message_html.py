@@ -5,6 +5,7 @@ from html import escape
 
 from recompile_watch.core.notices import NoticeSort
 from recompile_watch.report.letter import Letter, Log, Part, Remedy
+from recompile_watch.report.safe import safe
 
 PICTURE_MARK = "<!--picture-->"  # the sender puts the picture of the events here, if one can be drawn
 _COLOURS = {"critical": "#c62828", "warning": "#b26a00", "unknown": "#7b1fa2"}
@@ -35,31 +36,30 @@ def html_page(letter: Letter) -> str:
 
 def _body(letter: Letter) -> Iterable[str]:
     yield f'<h1 style="font-size:18px;margin:0 0 6px">{_text(letter.title)}</h1>'
-    yield f"<p>{_text(letter.lead)}</p>"
+    yield f"<p>{_text(letter.summary)}</p>"
     yield from (f"<p><strong>{_text(note)}</strong></p>" for note in letter.notes)
-    if letter.is_list:
-        yield _list(f"{_text(part.line)}{_todo(part)}" for part in letter.parts)
-    else:
-        for number, part in enumerate(letter.parts):
-            yield from _part(part, is_first=number == 0)
-    if letter.others:
-        yield _list(_text(line) for line in letter.others)
-    yield from (f"<p>See all: {_code(command)}</p>" for command in letter.more)
-    yield f'<p class="dim" style="color:#59636e;font-size:12.5px">recompile-watch on {_text(letter.notice.host)}, {_text(letter.sent_at)}</p>'
+    for number, part in enumerate(letter.parts):
+        yield from _part(part, is_first=number == 0)
+    if letter.items or letter.others:
+        yield _list((*map(_item, letter.items), *map(_text, letter.others)))
+    if letter.has_more:
+        yield f"<p>See all: {_code(letter.pointer)}</p>"
+    signed = f"recompile-watch on {safe(letter.notice.host, 60)}, {letter.sent_at}"
+    yield f'<p class="dim" style="color:#59636e;font-size:12.5px">{_text(signed)}</p>'
 
 
 def _part(part: Part, *, is_first: bool) -> Iterable[str]:
     if not is_first:
         yield f'<hr style="border:0;border-top:1px solid #8884"><p><strong>{_text(part.line)}</strong></p>'
-    else:
+    if part.picture is not None:
         yield PICTURE_MARK
     if part.log is not None:
         yield _log(part.log)
-    yield from (_fact(label, text) for label, text in part.facts if label != "Why you got this")
+    yield from (_fact(label, text) for label, text in part.meaning)
     if part.remedy is not None:
         yield _remedy(part.remedy)
-    yield from (_fact(label, text) for label, text in part.facts if label == "Why you got this")
-    yield from (f"<p>See more: {_code(command)}</p>" for command in part.more)
+    yield from (_fact(label, text) for label, text in part.facts)
+    yield "<p>" + "<br>".join(f"{_text(label)}: {_code(command)}" for label, command in part.commands) + "</p>"
 
 
 def _log(log: Log) -> str:
@@ -82,8 +82,12 @@ def _remedy(remedy: Remedy) -> str:
     )
 
 
-def _todo(part: Part) -> str:
-    return f"<br>→ {_text(part.remedy.title)}" if part.remedy is not None and part.alert.state != "resolved" else ""
+def _item(part: Part) -> str:
+    """An incident in a list."""
+    state = "resolved" if part.alert.state == "resolved" else part.alert.severity
+    facts = "; ".join(fact for fact in (part.where, part.when, f"incident {safe(part.alert.incident, 40)}") if fact)
+    to_do = f"<br>do: {_text(part.to_do)}" if part.to_do else ""
+    return f"<strong>{_text(state)}: {_text(part.what)}</strong><br>{_text(facts)}{to_do}"
 
 
 def _fact(label: str, text: str) -> str:

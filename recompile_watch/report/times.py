@@ -1,7 +1,9 @@
 """Times, sizes and counts as a person reads them."""
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import UTC, datetime
+
+from recompile_watch.core.units import duration_text
 
 
 class Clock:
@@ -51,6 +53,30 @@ def size_text(size_bytes: int) -> str:
 def count_text(count: int, noun: str) -> str:
     """``1 line``, ``12 345 lines``."""
     return f"{count:,}".replace(",", " ") + f" {noun}" + ("" if count == 1 else "s")
+
+
+def time_text(moment: float) -> str:
+    """``2025-10-30 09:08:09 UTC``; ``an unknown time`` for what no calendar holds."""
+    try:
+        return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    except (ValueError, OverflowError, OSError):
+        return "an unknown time"
+
+
+def iso_text(moment: float) -> str | None:
+    """``2025-10-30T09:08:09+00:00``; None for what no calendar holds."""
+    try:
+        return datetime.fromtimestamp(moment, UTC).isoformat(timespec="seconds")
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def ago_text(moment: float, now: float) -> str:
+    """``4 min ago``; empty for what lies ahead or more than ten years back, where a clock is wrong."""
+    passed_s = now - moment
+    if not 0 <= passed_s < 10 * 366 * 86_400:
+        return ""
+    return "just now" if passed_s < 1 else f"{duration_text(passed_s)} ago"
 
 
 def _moment(time: str | None) -> datetime | None:

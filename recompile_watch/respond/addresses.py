@@ -16,6 +16,7 @@ _METHODS = frozenset({"POST", "PUT", "PATCH"})
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~\w-]+", re.ASCII)
 _PLAIN = re.compile(r"[\x20-\x7e]*")
 _HOST = re.compile(r"[\w.:%-]{1,253}")
+_TARGET = re.compile(r"[\x21-\x7e]{1,2000}")
 _HOOK_PATH = re.compile(r"/?[\w.~-][\w.~/-]{1,400}", re.ASCII)
 # Options of apprise's URLs that change nothing here: what it shows, how it splits, its own time-outs and retries.
 _IGNORED = frozenset(
@@ -70,11 +71,21 @@ def slack_address(url: str) -> Address:
         tokens = [unquote(word) for word in (parts.netloc.rpartition("@")[2], *parts.path.split("/")) if word]
         if len(tokens) < 3 or not _HOOK_PATH.fullmatch("/".join(tokens[:3])):
             raise DeliveryError("a Slack webhook is written slack://TOKEN_A/TOKEN_B/TOKEN_C")
-        channel = (("channel", _channel(tokens[3])),) if len(tokens) > 3 else ()
+        named = tokens[3] if len(tokens) > 3 else f"#{unquote(parts.fragment)}" if parts.fragment else ""
+        channel = (("channel", named if named[0] in "#@+" else f"#{named}"),) if named else ()
         return Address(True, "hooks.slack.com", None, f"/services/{'/'.join(tokens[:3])}", fields=channel)
     if not _HOOK_PATH.fullmatch(parts.path):
         raise DeliveryError("a Slack webhook has a path such as /services/T000/B000/XXXX")
     return Address(not parts.scheme.lower().endswith("http"), *_host(parts), parts.path)
+
+
+def ping_address(url: str) -> Address:
+    """The address of a dead-man's switch, ``https://host/path?query``, as it stands. Raises DeliveryError."""
+    parts = _split(url)
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    if parts.scheme.lower() not in ("http", "https") or not _TARGET.fullmatch(target):
+        raise DeliveryError("the address of a heartbeat is written https://host/path")
+    return Address(parts.scheme.lower() == "https", *_host(parts), target, "GET", _checked(_login(parts)))
 
 
 def body_of(address: Address, payload: str) -> bytes:
@@ -136,7 +147,3 @@ def _checked(headers: list[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     if not all(_TOKEN.fullmatch(name) and _PLAIN.fullmatch(value) for name, value in headers):
         raise DeliveryError("the address has a header that HTTP does not allow")
     return tuple(headers)
-
-
-def _channel(name: str) -> str:
-    return name if name[0] in "#@+" else f"#{name}"

@@ -46,6 +46,8 @@ def post(address: Address, body: bytes, timeout_s: float) -> Outcome:
         return _outcome(answer.status, answer.headers.get("Retry-After"), answer.headers.get("Date"), _said(answer))
     except (OSError, http.client.HTTPException) as error:
         return _failure(error, is_sent=is_sent, has_proxy=route.has_proxy)
+    except UnicodeError:
+        return Refused(Reason.ADDRESS, "the host name in the address cannot be one: a part of it is empty or longer than 63 characters")
     finally:
         connection.close()
 

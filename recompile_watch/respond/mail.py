@@ -72,13 +72,19 @@ def mime(message: Message, job_id: str, address: MailAddress, pictures: Sequence
     mail["Auto-Submitted"] = "auto-generated"
     note = f"\n{NO_PICTURE}\n" if message.pictures and not pictures else ""
     mail.set_content(message.text + note)
-    shown = "".join(f'<p><img src="cid:picture{n}" alt="events over time" style="max-width:100%"></p>' for n in range(len(pictures)))
-    mail.add_alternative(message.html.replace(PICTURE_MARK, shown or (f"<p>{NO_PICTURE}</p>" if note else "")), subtype="html")
+    mail.add_alternative(_with_pictures(message.html, len(pictures), note), subtype="html")
     page = mail.get_body(("html",))
     assert page is not None
     for number, png in enumerate(pictures):
         page.add_related(png, "image", "png", cid=f"<picture{number}>", filename=f"events-{number + 1}.png", disposition="inline")
     return mail
+
+
+def _with_pictures(html: str, count: int, note: str) -> str:
+    """The page with a picture at each mark, or with a note at the first."""
+    for number in range(count):
+        html = html.replace(PICTURE_MARK, f'<p><img src="cid:picture{number}" alt="events over time" style="max-width:100%"></p>', 1)
+    return html.replace(PICTURE_MARK, f"<p>{note.strip()}</p>" if note else "", 1).replace(PICTURE_MARK, "")
 
 
 def send_mail(mail: EmailMessage, address: MailAddress, timeout_s: float) -> Outcome:

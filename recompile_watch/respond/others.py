@@ -49,7 +49,10 @@ def check_other(url: str) -> None:
     from apprise import Apprise
 
     if Apprise.instantiate(url) is None:
-        raise DeliveryError("apprise does not know this kind of address, or something is missing in it; `apprise --details` lists what it knows")
+        raise DeliveryError(
+            "apprise does not know this kind of address, or something is missing in it; `apprise --details` lists what it knows,"
+            " and a web hook of your own is written jsons://host/path"
+        )
 
 
 def send_other(message: Message, url: str, timeout_s: float) -> Outcome:
@@ -91,7 +94,7 @@ def fitted(message: Message, limits: Limits) -> tuple[str, str]:
     """Title and text as long as the service takes them: apprise passes longer ones on, and services drop them."""
     title = message.title if not limits.title_maxlen or len(message.title) <= limits.title_maxlen else message.title[: limits.title_maxlen - 1] + "…"
     room = limits.body_maxlen - (0 if limits.title_maxlen else len(title) + 2)  # a service without titles gets it above the text
-    return title, shortened(message.text, message.pointer, room, is_escaped=limits.notify_format is not None and str(limits.notify_format) != "text")
+    return title, shortened(message.text, message.pointer, room, is_escaped=limits.notify_format != "text")
 
 
 def shortened(text: str, pointer: str, room: int, *, is_escaped: bool) -> str:

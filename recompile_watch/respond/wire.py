@@ -19,11 +19,12 @@ class Task(StrEnum):
 
     SEND = "send"
     CHECK = "check"  # is the address good, and is there code that speaks to it? Nothing is sent
+    PING = "ping"  # a sign of life for a service that raises the alarm when none comes: GET on an http(s) address
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One attempt. id: of the notice. receiver: the name of a configured one. message: None for a check."""
+    """One attempt. id: of the notice. receiver: the name of a configured one. message: for ``SEND`` only."""
 
     id: str
     receiver: str

@@ -218,6 +218,29 @@ def test_a_long_queue_becomes_a_digest() -> None:
     assert digest.sort is NoticeSort.DIGEST and len(digest.alerts) + digest.left_out == 500
 
 
+def test_what_waits_is_bounded() -> None:
+    """While a receiver is down, at most about a hundred messages wait for it; none of their incidents is forgotten (cases 81, 89)."""
+    box = alone()
+    box.add([notice(id="first")], NOW)
+    due = failed_once(box, NOW)
+    for number in range(1000):
+        box.add([notice(NoticeSort.OPENED, replace(ALERT, incident=f"i{number}"), id=f"n{number}")], NOW + 1)
+        assert box.counts()["due"] <= 101
+    assert box.take(due - 1) == []
+    (digest,) = box.take(due)
+    assert len(digest.alerts) + digest.left_out == 1001 and "1001 messages" in digest.note
+
+
+def test_other_settings_take_over_what_waits() -> None:
+    """After a reload of the configuration an outbox with other settings goes on where the old one stood."""
+    box = outbox()
+    box.add([notice(id="a"), notice(receiver="pager", id="b")], NOW)
+    failed_once(box, NOW)
+    reloaded = Outbox([replace(OPS, rate_per_s=5.0)], box.parcels())
+    assert [taken.id for taken in reloaded.take(NOW + 60)] == ["a"]
+    assert states(reloaded)["b"] == "dead"
+
+
 def test_trouble_is_over_with_the_first_delivery() -> None:
     """The first delivery after trouble, or after a start, says that the receiver works; later ones say nothing."""
     box = outbox()
@@ -273,8 +296,11 @@ STEPS = st.lists(st.tuples(st.sampled_from(["open", "resolve", "ok", "fail", "re
 @settings(max_examples=150, deadline=None)
 @given(STEPS)
 def test_nothing_is_lost(steps: Iterable[Step]) -> None:
-    """Whatever fails and restarts: each incident's newest state reaches `ops` or, with the reason, `pager`, or stands as dead."""
-    now, box, kept = NOW, outbox(), dict[str, Parcel]()
+    """Whatever fails and restarts: each incident's newest state reaches `ops` or, with the reason, `pager`, or stands as dead.
+
+    And a receiver that failed is left alone for the first wait at least.
+    """
+    now, box, kept, failed_at = NOW, outbox(), dict[str, Parcel](), dict[str, float]()
     told: dict[str, str] = {}
     newest: dict[str, str] = {}
     for number, (step, which) in enumerate(steps):
@@ -289,11 +315,11 @@ def test_nothing_is_lost(steps: Iterable[Step]) -> None:
             kept |= {parcel.id: parcel for parcel in box.changes()}
             box = outbox(*[parcel_from_json(parcel_to_json(parcel)) for parcel in kept.values()])
         else:
-            _attempt(box, OUTCOMES[step], told, now)
+            _attempt(box, OUTCOMES[step], told, failed_at, now)
         kept |= {parcel.id: parcel for parcel in box.changes()}
     for _ in range(200):
         now += 4000
-        _attempt(box, Delivered(), told, now)
+        _attempt(box, Delivered(), told, failed_at, now)
     kept |= {parcel.id: parcel for parcel in box.changes()}
     dead = {alert.incident for parcel in kept.values() if parcel.state is ParcelState.DEAD for alert in parcel.notice.alerts}
     assert box.counts() == {"due": 0, "sending": 0}
@@ -301,8 +327,11 @@ def test_nothing_is_lost(steps: Iterable[Step]) -> None:
         assert told.get(incident) == state or incident in dead
 
 
-def _attempt(box: Outbox, outcome: Outcome, told: dict[str, str], now: float) -> None:
+def _attempt(box: Outbox, outcome: Outcome, told: dict[str, str], failed_at: dict[str, float], now: float) -> None:
     for taken in box.take(now):
+        assert now - failed_at.pop(taken.receiver, 0.0) >= 4.0
+        if outcome is DOWN:
+            failed_at[taken.receiver] = now
         box.settle(taken.id, outcome, now)
         if isinstance(outcome, Delivered):
             told |= _states_in(taken)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -15,15 +16,17 @@ from pathlib import Path
 import pytest
 
 from recompile_watch.core.errors import DeliveryError
-from recompile_watch.core.messages import Delivered, Form, Message, Reason, Retry
+from recompile_watch.core.messages import Delivered, Form, Message, Reason, Refused, Retry
+from recompile_watch.core.notices import NoticeSort
 from recompile_watch.notify import sender_command
 from recompile_watch.report.message import message_of
 from recompile_watch.respond.courier import Courier, Result
 from recompile_watch.respond.receivers import ReceiverSettings
-from recompile_watch.respond.wire import Job
+from recompile_watch.respond.wire import Job, Task
 from tests.conftest import ROOT
 from tests.loopback import Behaviour, answer, drip, hang, receiver
 from tests.notices import NOW, notice
+from tests.slack_limits import check_payload
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 
@@ -89,6 +92,39 @@ def test_a_message_arrives() -> None:
     body = request.json()
     assert body["type"] == "failure" and body["message"] == message().text
     assert isinstance(body["incidents"], list) and body["incidents"][0]["fingerprint"] == "5f0c2a9e81d4b377"
+
+
+@pytest.mark.parametrize("sort", list(NoticeSort))
+def test_slack_takes_it(sort: NoticeSort) -> None:
+    """What a Slack webhook gets is within Slack's limits, for every sort of notice."""
+    with receiver(answer(200, body=b"ok")) as made:
+        settings = ReceiverSettings("ops", made.url("slack+http", "/services/T0/B0/XX"))
+        courier = courier_for(settings)
+        courier.submit(Job("n1", "ops", message=message_of(notice(sort), settings.form, now=NOW)), time.monotonic())
+        assert the_one(courier.wait(20)).outcome == Delivered()
+        courier.close()
+    assert made.requests[0].line == "POST /services/T0/B0/XX HTTP/1.1"
+    check_payload(made.requests[0].body)
+
+
+def test_a_sign_of_life() -> None:
+    """A heartbeat is a GET on its address as it stands, without a body."""
+    with receiver() as made:
+        courier = courier_for(ReceiverSettings("heartbeat", made.url("http", "/ping/XX?rid=1&a=b")))
+        courier.submit(Job("h1", "heartbeat", Task.PING), time.monotonic())
+        assert the_one(courier.wait(20)).outcome == Delivered()
+        courier.close()
+    assert made.requests[0].line == "GET /ping/XX?rid=1&a=b HTTP/1.1" and made.requests[0].body == b""
+
+
+@pytest.mark.parametrize("url", ["json://host/", "https:///x", "https://host/a b", "https://host/\u00e9"])
+def test_a_heartbeat_to_a_bad_address(url: str) -> None:
+    """An address that is no web address is refused."""
+    courier = courier_for(ReceiverSettings("heartbeat", url))
+    courier.submit(Job("h1", "heartbeat", Task.PING), time.monotonic())
+    outcome = the_one(courier.wait(20)).outcome
+    assert isinstance(outcome, Refused) and outcome.reason is Reason.ADDRESS
+    courier.close()
 
 
 def test_a_warm_sender_is_used_again() -> None:
@@ -290,6 +326,42 @@ def test_a_stopped_sender_is_killed() -> None:
             outcomes.append(type(the_one(courier.wait(20)).outcome))
         courier.close()
     assert outcomes == [Retry, Delivered]
+
+
+def test_a_stop_of_the_whole_service_leaves_the_attempt_alone() -> None:
+    """systemd sends SIGTERM to every process of a service: a sender goes on with its attempt until the daemon ends it (case 105)."""
+    go_on = threading.Event()
+
+    def slow(connection: socket.socket) -> None:
+        go_on.wait(20)
+        answer(200)(connection)
+
+    with receiver(slow) as made:
+        courier = courier_for(ReceiverSettings("ops", made.url()))
+        courier.submit(job(), time.monotonic())
+        assert made.got_one.wait(20)
+        for pid in processes_of(os.getpid()):
+            os.kill(pid, signal.SIGTERM)
+        go_on.set()
+        assert courier.close(grace_s=20) == [Result("n1", "ops", Delivered())]
+
+
+def test_what_a_plug_in_prints_is_no_answer() -> None:
+    """Output of a library does not get between the sender and the daemon."""
+    code = (
+        "from recompile_watch import sender\n"
+        "real = sender.deliver\n"
+        "def noisy(order):\n"
+        "    print('noise', flush=True)\n"
+        "    return real(order)\n"
+        "sender.deliver = noisy\n"
+        "sender.main()\n"
+    )
+    with receiver() as made:
+        courier = courier_for(ReceiverSettings("ops", made.url()), command=python(code))
+        courier.submit(job(), time.monotonic())
+        assert the_one(courier.wait(20)).outcome == Delivered()
+        courier.close()
 
 
 def test_an_unknown_receiver_is_an_error() -> None:

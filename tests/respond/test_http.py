@@ -223,6 +223,20 @@ def test_slack_webhooks(url: str, path: str, host: str) -> None:
     assert (address.path, address.host, address.is_secure) == (path, host, not url.startswith("slack+http:"))
 
 
+@pytest.mark.parametrize("channel", ["#ops", "ops", "%23ops"])
+def test_a_channel_of_a_webhook(channel: str) -> None:
+    """A channel in the address goes into the payload."""
+    address = slack_address(f"slack://T000/B000/XXXX/{channel}")
+    assert body_of(address, '{"text": "t"}') == b'{"text": "t", "channel": "#ops"}'
+
+
+@pytest.mark.parametrize("host", ["a..b", "x" * 64 + ".example"])
+def test_a_host_name_that_cannot_be(host: str) -> None:
+    """A host name with an empty or an overlong part is refused."""
+    outcome = post(json_address(f"json://{host}/"), b"{}", 2)
+    assert isinstance(outcome, Refused) and outcome.reason is Reason.ADDRESS
+
+
 @pytest.mark.parametrize("url", ["slack://T000", "slack://T000/B000", "slack://T000/B 00/X", "https://hooks.slack.com/", "slack+https:///x"])
 def test_bad_slack_webhooks(url: str) -> None:
     """A webhook without its three tokens, or its host, is refused."""

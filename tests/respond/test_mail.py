@@ -13,15 +13,17 @@ from email.message import EmailMessage
 import pytest
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
+from hypothesis import given, settings
 
 from recompile_watch import sender
 from recompile_watch.core.errors import DeliveryError
 from recompile_watch.core.messages import Delivered, Form, Message, Outcome, Reason, Refused, Retry
-from recompile_watch.core.notices import NoticeSort
+from recompile_watch.core.notices import Notice, NoticeSort
 from recompile_watch.report.message import message_of
-from recompile_watch.respond.mail import NO_PICTURE, PICTURE_MARK, mail_address
+from recompile_watch.respond.mail import NO_PICTURE, PICTURE_MARK, MailAddress, mail_address, mime
 from recompile_watch.respond.wire import Order, Task
 from tests.notices import NOW, notice
+from tests.report.test_message import TAGS, Page, hostile_notices
 from tests.respond.test_http import CERTIFICATE, no_proxy_here
 
 __all__ = ["no_proxy_here"]
@@ -111,6 +113,22 @@ def test_a_whole_mail() -> None:
     (picture,) = [part for part in mail.walk() if part.get_content_type() == "image/png"]
     assert picture["Content-ID"] == "<picture0>" and picture.get_content().startswith(b"\x89PNG")
     assert mail.get_content_type() == "multipart/alternative"
+
+
+@settings(max_examples=60, deadline=None)
+@given(hostile_notices())
+def test_hostile_text_forges_no_header(made: Notice) -> None:
+    """Whatever stands in the log: one subject, the headers that are ours, both bodies, and nothing is loaded from anywhere (cases 94, 95)."""
+    address = MailAddress("127.0.0.1", 25, "insecure", "", "", "bot@example.org", ("you@example.org",))
+    raw = mime(message_of(made, Form.MAIL, now=NOW), "n1", address, []).as_bytes()
+    mail = email.message_from_bytes(raw, policy=email.policy.default)
+    assert isinstance(mail, EmailMessage)
+    assert sorted(mail.keys()) == ["Auto-Submitted", "Content-Type", "Date", "From", "MIME-Version", "Message-ID", "Subject", "To"]
+    assert [part.get_content_type() for part in mail.walk()] == ["multipart/alternative", "text/plain", "text/html"]
+    body, page = mail.get_body(("html",)), Page()
+    assert body is not None
+    page.feed(body.get_content())
+    assert page.tags <= TAGS and not page.attributes & {"src", "href", "onload"}
 
 
 def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
