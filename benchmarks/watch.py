@@ -38,6 +38,8 @@ timezone = "UTC"
 name = "ops"
 url = "json://127.0.0.1:{port}/alerts"
 burst = 100000
+at_once = 100000
+same_kind_wait = "5s"
 per_second = 100000.0
 """
 

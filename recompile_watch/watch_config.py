@@ -29,7 +29,8 @@ STATE_FOLDER = "STATE_DIRECTORY"
 class Origin:
     """Where the lines of a source come from: one of path, journal, stdin.
 
-    path: a file or a pattern such as "/srv/bot/*.log", or a list of them; rotated siblings are found by themselves. journal: a systemd unit, or "*" for all.
+    path: a file or a pattern such as "/srv/bot/*.log", or a list of them; rotated siblings are found by
+    themselves. journal: a systemd unit, or "*" for all.
     stdin: standard input. timezone: of lines without one, such as "UTC"; default the local one.
     """
 

@@ -16,8 +16,8 @@ from recompile_watch.core.messages import Form
 from recompile_watch.core.notices import Notice
 from recompile_watch.core.watch_settings import WatchSettings
 from recompile_watch.daemon.replay import Replay
-from recompile_watch.report.letter import time_text
 from recompile_watch.report.message import message_of
+from recompile_watch.report.times import time_text
 from recompile_watch.sources.find import find_sources
 from recompile_watch.sources.read import read_blocks
 from recompile_watch.watch_config import read_config

@@ -26,7 +26,7 @@ class DeliverySettings:
     """How one receiver is delivered to.
 
     name: of the receiver. fallback: name of the receiver that gets what this one does not take; default none.
-    per_second: messages a second on average (default 1, Slack's limit for a webhook). burst: messages at once (default 3).
+    per_second: messages a second on average (default 1, Slack's limit for a webhook). at_once: messages without a pause (default 3).
     first_wait_s: before the second attempt (default 5 s); doubled each time up to longest_wait_s (default 15 min).
     longest_retry_after_s: how long a receiver may ask to wait (default 1 h). late_s: not taken for so long, the
     fallback is told (default 15 min). give_up_s: not taken for so long, it is given up (default 24 h).
@@ -35,7 +35,7 @@ class DeliverySettings:
     name: str
     fallback: str | None = None
     per_second: float = 1.0
-    burst: int = 3
+    at_once: int = 3
     first_wait_s: float = 5.0
     longest_wait_s: float = 900.0
     longest_retry_after_s: float = 3600.0
@@ -54,7 +54,7 @@ class Outbox:
         self._settings = {one.name: one for one in settings}
         self._parcels: dict[str, Parcel] = {}
         self._changed: dict[str, Parcel] = {}
-        self._buckets = {name: _Bucket(one.per_second, one.burst) for name, one in self._settings.items()}
+        self._buckets = {name: _Bucket(one.per_second, one.at_once) for name, one in self._settings.items()}
         self._known_good: set[str] = set()  # receivers whose trouble, if any, was told to be over
         for parcel in parcels:
             if parcel.state is ParcelState.SENDING:
@@ -242,8 +242,8 @@ class Outbox:
 class _Bucket:
     """A token bucket. It survives a clock that jumps: time that runs backwards adds nothing."""
 
-    def __init__(self, rate_per_s: float, burst: int) -> None:
-        self._rate_per_s = rate_per_s
+    def __init__(self, per_second: float, burst: int) -> None:
+        self._per_second = per_second
         self._burst = burst
         self._tokens = float(burst)
         self._at: float | None = None
@@ -259,11 +259,11 @@ class _Bucket:
     def due_at(self, now: float) -> float:
         """When there is a token."""
         self._fill(now)
-        return now if self._tokens >= 1.0 else now + (1.0 - self._tokens) / self._rate_per_s
+        return now if self._tokens >= 1.0 else now + (1.0 - self._tokens) / self._per_second
 
     def _fill(self, now: float) -> None:
         passed_s = 0.0 if self._at is None else max(0.0, now - self._at)
-        self._tokens = min(float(self._burst), self._tokens + passed_s * self._rate_per_s)
+        self._tokens = min(float(self._burst), self._tokens + passed_s * self._per_second)
         self._at = now
 
 

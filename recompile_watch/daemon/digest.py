@@ -37,12 +37,12 @@ def _alert(row: Row) -> Alert:
     """A row of the incidents as a message tells it. Raises StoreError when it is of another version."""
     try:
         return Alert(
-            incident=str(row["id"]), fingerprint=str(row["fingerprint"]), kind=str(row["kind"]), severity=str(row["severity"]), state=str(row["state"]),
-            what=str(row["title"]), cost=str(row["consequence"]), why="it is in the daily digest", model=_text(row, "model"),
-            function=_text(row, "function"), file=_text(row, "file"), line_no=cast(int | None, row["line_no"]), since=float(cast(float, row["since"])),
-            until=float(cast(float, row["until"])), count=int(cast(int, row["count"])), counts=from_json(tuple[int, ...], row["counts"]),
-            places=from_json(tuple[Place, ...], row["places"]), symbols=from_json(tuple[str, ...], row["symbols"]),
-            advice=from_json(tuple[Advice, ...], row["advice"]),
+            incident=str(row["id"]), fingerprint=str(row["fingerprint"]), kind=str(row["kind"]), severity=str(row["severity"]),
+            state=str(row["state"]), what=str(row["title"]), cost=str(row["consequence"]), why="it is in the daily digest",
+            model=_text(row, "model"), function=_text(row, "function"), file=_text(row, "file"), line_no=cast(int | None, row["line_no"]),
+            since=float(cast(float, row["since"])), until=float(cast(float, row["until"])), count=int(cast(int, row["count"])),
+            counts=from_json(tuple[int, ...], row["counts"]), places=from_json(tuple[Place, ...], row["places"]),
+            symbols=from_json(tuple[str, ...], row["symbols"]), advice=from_json(tuple[Advice, ...], row["advice"]),
         )  # fmt: skip
     except (KeyError, TypeError, ValueError) as error:
         raise StoreError(f"an incident in the state cannot be read ({error!r}); it was written by another version") from None

@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from recompile_watch.core.units import duration_text
-from recompile_watch.report.letter import ago_text, iso_text, time_text
 from recompile_watch.report.safe import safe
-from recompile_watch.report.times import count_text, size_text
+from recompile_watch.report.times import ago_text, count_text, iso_text, size_text, time_text
 
 STATUS_SCHEMA = "recompile-watch/status/1"
 _ORDER = ("critical", "warning", "info")

@@ -18,8 +18,8 @@ from recompile_watch.core.notices import Notice, NoticeSort
 from recompile_watch.core.parcels import Parcel, ParcelState, parcel_from_json, parcel_to_json
 from tests.notices import ALERT, NOW, QUOTES, notice
 
-OPS = DeliverySettings("ops", fallback="pager", burst=100)
-PAGER = DeliverySettings("pager", burst=100)
+OPS = DeliverySettings("ops", fallback="pager", at_once=100)
+PAGER = DeliverySettings("pager", at_once=100)
 DOWN = Retry(Reason.SERVER, "HTTP 503")
 RESOLVED = replace(ALERT, state="resolved")
 
@@ -40,7 +40,7 @@ def failed_once(box: Outbox, now: float, outcome: Outcome = DOWN) -> float:
 
 def alone() -> Outbox:
     """An outbox for `ops`, which has no fallback."""
-    return Outbox([DeliverySettings("ops", burst=100)])
+    return Outbox([DeliverySettings("ops", at_once=100)])
 
 
 def states(box: Outbox) -> dict[str, str]:
@@ -199,7 +199,7 @@ def test_a_doubtful_failure_marks_the_next_attempt() -> None:
 
 def test_the_rate_is_kept() -> None:
     """A receiver with one message a second gets its burst at once and then one a second."""
-    box = Outbox([DeliverySettings("ops", rate_per_s=1.0, burst=2)])
+    box = Outbox([DeliverySettings("ops", per_second=1.0, at_once=2)])
     box.add([notice(NoticeSort.OPENED, replace(ALERT, incident=str(n)), id=str(n)) for n in range(5)], NOW)
     sent_at, now = [], NOW
     while box.counts()["due"]:
@@ -236,7 +236,7 @@ def test_other_settings_take_over_what_waits() -> None:
     box = outbox()
     box.add([notice(id="a"), notice(receiver="pager", id="b")], NOW)
     failed_once(box, NOW)
-    reloaded = Outbox([replace(OPS, rate_per_s=5.0)], box.parcels())
+    reloaded = Outbox([replace(OPS, per_second=5.0)], box.parcels())
     assert [taken.id for taken in reloaded.take(NOW + 60)] == ["a"]
     assert states(reloaded)["b"] == "dead"
 

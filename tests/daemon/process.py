@@ -30,6 +30,7 @@ timezone = "UTC"
 name = "ops"
 url = "json://127.0.0.1:{port}/alerts"
 burst = 1000
+at_once = 1000
 same_kind_wait = "1s"
 warning_wait = "500ms"
 """

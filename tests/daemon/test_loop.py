@@ -142,5 +142,5 @@ def test_first_start_on_a_large_backlog_gives_one_summary(tmp_path: Path) -> Non
     world.write(b"".join(quote(f"SYM{index % 40:02d}USD", index) + limit_hit(f"f{index % 30}", index) for index in range(600)))
     world.turn(60)
     assert len(world.post.jobs) == 1
-    assert "Before the watch began" in world.told()
+    assert "70 problems in the logs already" in world.told()
     assert len(world.incidents()) == 70

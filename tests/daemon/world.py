@@ -31,6 +31,7 @@ start = "begin"
 name = "ops"
 url = "json://127.0.0.1:9/alerts"
 burst = 1000
+at_once = 1000
 same_kind_wait = "1s"
 """
 
