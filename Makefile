@@ -12,7 +12,11 @@ TORCH ?= torch==2.13.0
 TORCH_VENV ?= .venv-torch
 PROVE ?= --markdown docs/remedies.md
 
-.PHONY: demo test bench fuzz corpus prove clean
+# How long the daemon is tried: random schedules of rotation and kills, and minutes of a compressed two days.
+SCHEDULES ?= 10000
+SOAK_MINUTES ?= 30
+
+.PHONY: demo test bench bench-watch crash soak fuzz corpus prove clean
 
 demo: $(STAMP)
 	@$(BIN)/recompile-watch analyze --tz UTC $(DEMO) || test $$? -le 2
@@ -26,6 +30,16 @@ test: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/run.py --markdown docs/benchmarks.md
+
+bench-watch: $(STAMP)
+	$(BIN)/python benchmarks/watch.py --markdown docs/benchmarks-watch.md
+
+crash: $(STAMP)
+	$(BIN)/python -m tests.sources.follow_schedules --schedules $(SCHEDULES) --seed $(FUZZ_SEED)
+	$(BIN)/python -m tests.daemon.crash --schedules $(SCHEDULES) --seed $(FUZZ_SEED) --report docs/crash.md
+
+soak: $(STAMP)
+	$(BIN)/python benchmarks/soak.py --minutes $(SOAK_MINUTES) --markdown docs/soak.md
 
 fuzz: $(STAMP)
 	$(BIN)/python -m tests.fuzz.run --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED) --report docs/fuzzing.md

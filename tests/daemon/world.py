@@ -6,19 +6,26 @@ as after ``kill -9``; ``tests/daemon/test_process.py`` does the same to a real p
 
 from __future__ import annotations
 
+import functools
 import selectors
 from collections.abc import Mapping
 from pathlib import Path
 from typing import cast
 
+from recompile_watch.config import load_catalog
 from recompile_watch.core.messages import Delivered, Outcome
+from recompile_watch.daemon import building
 from recompile_watch.daemon.building import build
 from recompile_watch.daemon.loop import Clock, Loop
 from recompile_watch.respond.courier import Courier, Result
 from recompile_watch.respond.wire import Job
 from recompile_watch.store import Changes, Store
 from recompile_watch.watch_config import read_config
+from tests.conftest import matcher, rules
 
+# The same for every watch; loading them again at each restart would be most of the time.
+_CATALOG = functools.cache(load_catalog)
+vars(building).update(load_rules=lambda paths: rules(), load_catalog=lambda: _CATALOG(), LiteralMatcher=lambda literals: matcher())
 START = 1_761_815_000.0  # 2025-10-30 09:03:20 UTC
 CONFIG = """
 state_dir = "{folder}/state"
@@ -82,7 +89,7 @@ class World:
         self.file.write_text(config.replace("{folder}", str(folder)))
         self.now = START
         self.post = Post()
-        self.points: list[str] = []
+        self.kills = 0
         self.kill_at: tuple[str, int] | None = None
         self._begin()
 
@@ -100,7 +107,7 @@ class World:
 
     def _label(self, store: Store) -> None:
         """Puts labelled points in front of and behind every commit and every message."""
-        commit, submit = store.commit, self.post.submit
+        commit = store.commit
 
         def labelled_commit(changes: Changes) -> None:
             self.point("read")
@@ -112,16 +119,15 @@ class World:
             Post.submit(self.post, job, now)
             self.point("sent")
 
-        del submit
         store.commit = labelled_commit  # type: ignore[method-assign]
         self.post.submit = labelled_submit  # type: ignore[method-assign]
 
     def point(self, name: str) -> None:
         """A place where the watch may be killed."""
-        self.points.append(name)
         if self.kill_at is not None and self.kill_at[0] == name:
             if self.kill_at[1] <= 0:
                 self.kill_at = None
+                self.kills += 1
                 raise Killed
             self.kill_at = (name, self.kill_at[1] - 1)
 
