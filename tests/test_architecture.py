@@ -28,6 +28,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "workers": frozenset(),
     "survey": frozenset({"core", "sources", "config", "workers"}),
     "cli": frozenset({"core", "sources", "report", "config", "survey"}),
+    "market": frozenset(),
     "__main__": frozenset({"cli"}),
     "__init__": frozenset(),
 }
@@ -37,8 +38,10 @@ READING_ORDER = (
     "tables", "bulk", "lines", "readers", "detect", "trace", "sums", "context", "engine", "parts", "window", "fingerprint", "phases", "groups",
     "versions", "patterns", "remedies", "advice", "wording", "series", "findings", "stories", "baseline",
     "acceptance", "decision", "analysis", "units", "heard", "notices",
-    "codec", "shelves", "agenda", "moments", "matchers", "watch_settings", "lifecycle", "timeline", "incidents", "signals", "sight",
-    "watched_phases", "retelling", "casebook", "life", "inhibition", "routing", "alerts", "desks", "commands", "silences", "conditions",
+    "codec", "shelves", "agenda", "moments", "matchers", "watch_settings", "lifecycle", "timeline", "incidents", "signals", "sight", "windows",
+    "normals", "symbols",
+    "compile_conditions", "rate_conditions", "level_conditions", "return_conditions", "quote_conditions", "drift", "absence", "conditions",
+    "watched_phases", "retelling", "casebook", "life", "inhibition", "routing", "alerts", "desks", "commands", "silences",
     "course", "watch",
 )  # fmt: skip
 CORE_LIBRARIES = frozenset({"re2", "hyperscan"})

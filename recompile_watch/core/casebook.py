@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from recompile_watch.core.events import Event
+from recompile_watch.core.events import TORCH_KINDS, Event
 from recompile_watch.core.findings import LIMIT_KIND, Finding, group_key
 from recompile_watch.core.fingerprint import fingerprint
 from recompile_watch.core.groups import GroupKey
@@ -228,7 +228,7 @@ class Casebook:
                 other = self.shelf.get(name)
                 if other is not None and other is not incident and other.kind in _STORY_KINDS:
                     yield from self.events_of(other)
-        if incident.kind in _STORY_KINDS or incident.has_own_words:
+        if incident.kind in TORCH_KINDS or incident.has_own_words:
             for hit in self.of_kinds((LIMIT_KIND,))[-MAX_LIMIT_HITS:]:
                 yield from self.events_of(hit)[-1:]
         elif incident.kind == "forecast_failure":

@@ -83,6 +83,8 @@ class Shelf(Generic[T]):
 
     def changes(self) -> dict[str, Json]:
         """What changed since the last call, None for what was forgotten."""
+        if not self._changed:
+            return {}
         found = {self._prefix + key: self._json(key) for key in sorted(self._changed)}
         self._changed.clear()
         return found

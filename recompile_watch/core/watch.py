@@ -23,7 +23,6 @@ from recompile_watch.core.remedies import Catalog
 from recompile_watch.core.retelling import Retelling
 from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.shelves import KeyedParts, Shelf
-from recompile_watch.core.signals import signal_of
 from recompile_watch.core.silences import Silences
 from recompile_watch.core.watch_settings import WatchSettings
 
@@ -75,6 +74,9 @@ class Watch:
         self._silences = Silences(parts, self._clock)
         self._desks = Desks(settings.receivers, parts, self._casebook, self._clock, self._agenda, host)
         self._course = Course(settings, parts, self._casebook, self._silences, self._desks, self._clock, self._agenda, is_market_open, host)
+        self._shelves: tuple[KeyedParts, ...] = (
+            self._clocks, self._backlogs, self._times.shelf, self._silences.shelf, self._desks.shelf, *self._casebook.shelves, *self._course.shelves,
+        )  # fmt: skip
         if not self._is_new:
             self._schedule()
 
@@ -96,7 +98,7 @@ class Watch:
                 self._run_to(self._clock.wall)
         self._close(heard, now, is_old=is_old)
         for trouble in troubles:
-            self._course.signal(signal_of(trouble), None, self._clock.wall)
+            self._course.trouble(trouble)
         self._run_to(self._clock.wall)
         return self._step()
 
@@ -132,8 +134,8 @@ class Watch:
         return self._step()
 
     def memory(self) -> dict[str, Json]:
-        """Everything that has to be remembered over a restart, by key."""
-        return {key: part for shelf in self._shelves() for key, part in shelf.everything().items()}
+        """Everything that has to be remembered over a restart, by key; whoever stores it keeps the order of the fields."""
+        return {key: part for shelf in self._shelves for key, part in shelf.everything().items()}
 
     def incident(self, name: str) -> dict[str, Json] | None:
         """An incident as a row, its words made anew; None when there is none of that id."""
@@ -195,15 +197,10 @@ class Watch:
         for name in self._casebook.shelf.changed:
             found = self._casebook.get(name)
             if found is not None:
-                incidents[name] = self._course.row(found, is_fresh=len(incidents) < MAX_FRESH_ROWS)
+                incidents[name] = self._course.row(found, is_fresh=len(incidents) < MAX_FRESH_ROWS and found.words.made_for != found.count)
         notices = tuple(self._desks.made)
         self._desks.made.clear()
-        return Step(incidents, notices, {key: part for shelf in self._shelves() for key, part in shelf.changes().items()})
-
-    def _shelves(self) -> Iterator[KeyedParts]:
-        yield from (self._clocks, self._backlogs, self._times.shelf, self._silences.shelf, self._desks.shelf)
-        yield from self._casebook.shelves
-        yield from self._course.shelves
+        return Step(incidents, notices, {key: part for shelf in self._shelves for key, part in shelf.changes().items()})
 
 
 def _records(events: Sequence[Event]) -> Iterator[list[Event]]:

@@ -1,0 +1,26 @@
+"""Counts in a window of time, by the log's own time, in bounded memory."""
+
+from bisect import insort
+from dataclasses import dataclass, field
+
+MAX_COUNT = 1_000
+LATENESS_S = 300.0  # an event so much older than the window's newest one still counts; logs of several writers are a little out of order
+
+
+@dataclass(slots=True)
+class Recent:
+    """The times of the newest events, in order, in epoch seconds; never more than are needed to judge."""
+
+    times: list[float] = field(default_factory=list)
+
+    def add(self, at: float, count: int, window_s: float) -> bool:
+        """Takes an event. True when the newest ``count`` events lie within ``window_s``, both ends included."""
+        count = min(count, MAX_COUNT)
+        newest = self.times[-1] if self.times else at
+        if at < newest - window_s - LATENESS_S:
+            return False
+        if self.times and newest - at > MAX_COUNT * window_s:
+            self.times.clear()
+        insort(self.times, at)
+        del self.times[:-count]
+        return len(self.times) == count and self.times[-1] - self.times[0] <= window_s
