@@ -4,6 +4,7 @@ The calendar is the package ``holidays``, which is maintained and needs no panda
 and some 18 MB, so that it is done when the first question about a weekday comes.
 """
 
+from collections.abc import Callable, Container
 from datetime import date, datetime, time
 from functools import lru_cache
 from zoneinfo import ZoneInfo
@@ -28,6 +29,7 @@ def _closing(day: date) -> time | None:
     from holidays.constants import HALF_DAY, PUBLIC
     from holidays.financial.ny_stock_exchange import NewYorkStockExchange
 
-    if day in NewYorkStockExchange(years=[day.year], categories=PUBLIC):
+    exchange: Callable[..., Container[date]] = NewYorkStockExchange
+    if day in exchange(years=[day.year], categories=PUBLIC):
         return None
-    return CLOSES_EARLY if day in NewYorkStockExchange(years=[day.year], categories=HALF_DAY) else CLOSES
+    return CLOSES_EARLY if day in exchange(years=[day.year], categories=HALF_DAY) else CLOSES

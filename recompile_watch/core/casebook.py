@@ -23,7 +23,8 @@ HEAD_EVENTS = 64  # as many guards as analyze keeps of one problem
 TAIL_EVENTS = 8
 EACH_TOLD_ANEW = 16  # so many events are judged one by one, later ones at each doubling
 MAX_RAW = 20_000
-MAX_LIMIT_HITS = 64
+MAX_LIMITS = 64
+MAX_NEAR = 64
 OTHERS = "(others)"
 NOWHERE = ("", None)
 _OVERWRITTEN = "cudagraph_overwritten"
@@ -64,8 +65,12 @@ class Casebook:
         self._by_place: dict[tuple[str, str | None], dict[str, None]] = {}
         self._by_kind: dict[str, dict[str, None]] = {}
         self._raw: dict[tuple[object, ...], Problem] = {}
+        self._limits: dict[tuple[object, object], Remembered] = {}
         for incident in sorted(self.shelf.values(), key=lambda one: one.number):
             self._index(incident)
+        hits = (item for incident in self.of_kinds((LIMIT_KIND,)) for item in self.events_of(incident))
+        for item in sorted(hits, key=lambda one: one.n):
+            self._learn(item)
 
     @property
     def shelves(self) -> tuple[Shelf[Incident], Shelf[Head], Shelf[Tail], Shelf[Counter]]:
@@ -208,29 +213,38 @@ class Casebook:
             self._by_place.setdefault(_place(incident.function, incident.file), {})[incident.id] = None
 
     def _remember(self, name: str, event: Event, *, is_refused: bool) -> None:
+        item = Remembered(self._count(events=1).events, event)
+        self._learn(item)
         head = self._heads.get(name) or Head()
         if len(head.events) < HEAD_EVENTS:
-            head.events.append(Remembered(self._count(events=1).events, event))
+            head.events.append(item)
             self._heads.put(name, head)
             return
         tail = self._tails.get(name) or Tail()
-        tail.events.append(Remembered(self._count(events=1).events, event))
+        tail.events.append(item)
         if len(tail.events) > TAIL_EVENTS:
             gone = tail.events.pop(0).event
             tail.left_out += 0 if gone.extra.get("refused") else 1
         self._tails.put(name, tail)
 
+    def _learn(self, item: Remembered) -> None:
+        """Keeps the latest event that printed each recompile limit: advice to any function may depend on it."""
+        event = item.event
+        if event.kind == LIMIT_KIND:
+            key = (event.extra.get("limit"), event.extra.get("limit_name"))
+            if key in self._limits or len(self._limits) < MAX_LIMITS:
+                self._limits[key] = item
+
     def _related(self, incident: Incident) -> Iterator[Remembered]:
         """Events of other incidents that belong to the story of this one."""
         place = _place(incident.function, incident.file)
         if place != NOWHERE:
-            for name in list(self._by_place.get(place, ()))[-MAX_LIMIT_HITS:]:
+            for name in list(self._by_place.get(place, ()))[-MAX_NEAR:]:
                 other = self.shelf.get(name)
                 if other is not None and other is not incident and other.kind in _STORY_KINDS:
                     yield from self.events_of(other)
         if incident.kind in TORCH_KINDS or incident.has_own_words:
-            for hit in self.of_kinds((LIMIT_KIND,))[-MAX_LIMIT_HITS:]:
-                yield from self.events_of(hit)[-1:]
+            yield from self._limits.values()
         elif incident.kind == "forecast_failure":
             for other in self.of_kinds(("cudagraph_overwritten_error", "forecast_failure")):
                 if other.kind != "forecast_failure" or other.words.cause == _OVERWRITTEN:

@@ -17,7 +17,7 @@ from recompile_watch.core.desks import Desks
 from recompile_watch.core.events import Event
 from recompile_watch.core.findings import KIND_ORDER
 from recompile_watch.core.heard import Heard, Trouble
-from recompile_watch.core.moments import BACK_S, OVERSLEPT_S, Clock, LogTimes
+from recompile_watch.core.moments import BACK_S, OLDEST, OVERSLEPT_S, Clock, LogTimes, epoch_of
 from recompile_watch.core.notices import Notice
 from recompile_watch.core.remedies import Catalog
 from recompile_watch.core.retelling import Retelling
@@ -87,6 +87,8 @@ class Watch:
         if not self._is_new and now < self._clock.wall - BACK_S:
             self._arrive(now)
         is_first = True
+        if is_old and self._backlogs.get("backlog") is None and not len(self._casebook.shelf):
+            self._go_back(heard, now)
         for one in heard:
             for record in _records(one.events):
                 reading = now if self._is_new else self._clock.wall
@@ -141,6 +143,14 @@ class Watch:
         """An incident as a row, its words made anew; None when there is none of that id."""
         found = self._casebook.get(name)
         return None if found is None else self._course.row(found)
+
+    def _go_back(self, heard: Sequence[Heard], now: float) -> None:
+        """Old logs are read at the first start: from here on time is theirs, so that what was over in them is over."""
+        times = (epoch_of(event.time) for one in heard for event in one.events if event.time is not None)
+        first = next((at for at in times if at is not None and OLDEST <= at), None)
+        if first is not None and not self._is_new and first < self._clock.wall:
+            self._clock.jump_to(first)
+            self._schedule()
 
     def _close(self, heard: Sequence[Heard], now: float, *, is_old: bool) -> None:
         """The end of a call: the clocks arrive at its time, unless old logs are being read."""

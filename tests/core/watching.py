@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from recompile_watch.config import load_catalog
+from recompile_watch.core.commands import Command, Refusal
 from recompile_watch.core.events import EXTRA_FIELDS, Event, Reason
 from recompile_watch.core.heard import Heard, Trouble
 from recompile_watch.core.moments import epoch_of
@@ -38,19 +40,19 @@ def never_open(at: float) -> bool:
 
 def iso(at: float | None) -> str | None:
     """The time as an event has it."""
-    import datetime
-
-    return None if at is None else datetime.datetime.fromtimestamp(at, datetime.UTC).isoformat()
+    return None if at is None else datetime.fromtimestamp(at, UTC).isoformat()
 
 
 _lines = iter(range(1, 10_000_000))
 
 
 def event(kind: str, at: float | None = None, *, line: int | None = None, **fields: object) -> Event:
-    """An event at a time; what is no common field of events is one of its kind's own."""
+    """An event at a time; what is no common field of events is one of its kind's own; ``share`` is the return."""
     number = line if line is not None else next(_lines)
     reasons = fields.pop("reasons", ())
     common = {name: fields.pop(name, None) for name in ("pid", "rank", "compile_id", "function", "file", "line_no")}
+    if "share" in fields:
+        fields["return"] = fields.pop("share")
     extra = {**EXTRA_FIELDS.get(kind, {}), **fields}
     return Event(
         kind, str(extra.pop("source", "bot.log")), number, number * 100, iso(at), common["rank"], common["pid"], common["compile_id"],  # type: ignore[arg-type]
@@ -83,17 +85,14 @@ def heard(*events: Event, source: str = "bot", stream: str = "bot.log", lines: i
 
 
 def watch(
-    settings: WatchSettings | None = None,
-    memory: dict[str, object] | None = None,
-    *,
-    receivers: tuple[Receiver, ...] = (OPS,),
-    is_open: object = None,
-) -> Watch:
+    settings: WatchSettings | None = None, memory: dict[str, object] | None = None, *, receivers: tuple[Receiver, ...] = (OPS,),
+    is_open: Callable[[float], bool] = never_open,
+) -> Watch:  # fmt: skip
     """A watch with one receiver."""
     settings = settings or WatchSettings()
     if not settings.receivers:
         settings = replace(settings, receivers=receivers)
-    return Watch(settings, rules(), catalog(), memory, host="box", is_market_open=is_open or never_open)  # type: ignore[arg-type]
+    return Watch(settings, rules(), catalog(), memory, host="box", is_market_open=is_open)
 
 
 class Play:
@@ -137,6 +136,19 @@ class Play:
         found = [row for row in self.rows.values() if row["kind"] == kind]
         assert len(found) == 1, [row["kind"] for row in self.rows.values()]
         return found[0]
+
+    def command(self, command: Command) -> Refusal | None:
+        """A person asks something; why it was not done."""
+        answer = self.watch.command(command, self.now)
+        if isinstance(answer, Refusal):
+            return answer
+        self._take(answer)
+        return None
+
+    def restart(self, settings: WatchSettings | None = None) -> Play:
+        """The watch is made anew from what the steps gave to remember."""
+        self.watch = watch(settings, json.loads(json.dumps(self.parts)))
+        return self
 
     def told(self, receiver: str = "ops") -> list[tuple[str, str, int]]:
         """What a receiver was told: sort, kind of the first incident, number of incidents."""
