@@ -106,7 +106,7 @@ class Absence:
         elif not ear.is_silent and source.silent_after_s and ear.quiet_s >= source.silent_after_s:
             ear.is_silent = True
             since = "" if ear.has_spoken else ", and none before since the watch began"
-            yield _silent(source, f"No line from '{source.name}' for {duration_text(ear.quiet_s)}{since}")
+            yield _silent(source, f"No line from '{source.name}' for {duration_text(source.silent_after_s)}{since}")
 
     def _follow_slot(self, source: WatchedSource, ear: Ear, lines: int, now: float, watched: float) -> Slot | None:
         """Keeps the account of the stretch in which lines must come. The slot that ended without any."""

@@ -284,7 +284,7 @@ def _kind(incident: Incident, sort: NoticeSort) -> str:
 
 
 def _worst_first(incident: Incident) -> tuple[int, int, int, int]:
-    order = KIND_ORDER.index(incident.kind) if incident.kind in KIND_ORDER else len(KIND_ORDER)
+    order = KIND_ORDER.index(incident.kind) if incident.kind in KIND_ORDER else -1  # conditions say more than single events
     return (-rank(incident.severity), order, -incident.count, incident.number)
 
 

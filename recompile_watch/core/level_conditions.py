@@ -76,4 +76,4 @@ def _normally(found: Judgement, unit: str, settings: LevelSettings) -> str:
     bound = f"the bound is {settings.bound:g} {unit}, " if settings.bound is not None else ""
     if found.normal is None:
         return f"{bound}its normal level is not known yet ({found.n} measurements)"
-    return f"{bound}normally {found.normal:.0f} {unit} ({found.n} measurements)"
+    return f"{bound}normally about {found.normal:.0f} {unit} ({found.n} measurements)"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from recompile_watch.core.watch_settings import LevelSettings
 
-STEP = math.log(1.05)  # how fine levels are told apart: 5 %
+STEP = math.log(1.02)  # how fine levels are told apart: 2 %
 AGES_AT = 5_000  # so many measurements; then each counts half, so that the normal level follows slow change
 
 
@@ -40,8 +40,7 @@ def judge(level: Level, value: float, settings: LevelSettings, percent: int) -> 
         return None
     current = _percentile(level.recent, percent)
     normal = _normal(level, percent) if level.n >= settings.normal_from else None
-    is_high = _is_calm(current, normal, settings) if level.is_high else not _is_below(current, normal, settings)
-    is_high = not is_high if level.is_high else is_high
+    is_high = not (_is_calm if level.is_high else _is_below)(current, normal, settings)
     if is_high == level.is_high:
         return None
     level.is_high = is_high

@@ -17,7 +17,7 @@ from recompile_watch.core.desks import Desks
 from recompile_watch.core.events import Event
 from recompile_watch.core.findings import KIND_ORDER
 from recompile_watch.core.heard import Heard, Trouble
-from recompile_watch.core.moments import BACK_S, OLDEST, OVERSLEPT_S, Clock, LogTimes, epoch_of
+from recompile_watch.core.moments import BACK_S, OVERSLEPT_S, Clock, LogTimes
 from recompile_watch.core.notices import Notice
 from recompile_watch.core.remedies import Catalog
 from recompile_watch.core.retelling import Retelling
@@ -87,11 +87,12 @@ class Watch:
         if not self._is_new and now < self._clock.wall - BACK_S:
             self._arrive(now)
         is_first = True
+        is_undated = all(self._times.printed(event, now) is None for one in heard for event in one.events)
         if is_old and self._backlogs.get("backlog") is None and not len(self._casebook.shelf):
             self._go_back(heard, now)
         for one in heard:
             for record in _records(one.events):
-                reading = now if self._is_new else self._clock.wall
+                reading = now if self._is_new or is_undated else self._clock.wall
                 dated = [(self._times.of(event, one.stream, reading, now), event) for event in record]
                 self._reach(min(dated[0][0], now), is_first=is_first and not is_old)
                 is_first = False
@@ -146,8 +147,8 @@ class Watch:
 
     def _go_back(self, heard: Sequence[Heard], now: float) -> None:
         """Old logs are read at the first start: from here on time is theirs, so that what was over in them is over."""
-        times = (epoch_of(event.time) for one in heard for event in one.events if event.time is not None)
-        first = next((at for at in times if at is not None and OLDEST <= at), None)
+        times = (self._times.printed(event, now) for one in heard for event in one.events)
+        first = next((at for at in times if at is not None), None)
         if first is not None and not self._is_new and first < self._clock.wall:
             self._clock.jump_to(first)
             self._schedule()

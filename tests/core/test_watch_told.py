@@ -175,7 +175,7 @@ def test_a_silence_can_be_ended_by_hand() -> None:
 @pytest.mark.parametrize("text", ["", "kind", "colour=red", "kind=~(", "x" * 600])
 def test_a_bad_matcher_says_what_to_write(text: str) -> None:
     """One line, whatever was written."""
-    with pytest.raises(ValueError, match="matcher|field|pattern"):
+    with pytest.raises(ValueError, match=r"matcher|field|pattern"):
         parse_matcher(text)
 
 
@@ -242,7 +242,8 @@ def test_quiet_hours_hold_back_warnings_only() -> None:
 def test_routing_by_fields_and_severity() -> None:
     """A receiver for one model, one for what is critical, one that groups by model."""
     receivers = (
-        Receiver("kronos", matchers=(parse_matcher("model=kronos"),)), Receiver("worst", min_severity="critical"), Receiver("split", group_by=("model",)),
+        Receiver("kronos", matchers=(parse_matcher("model=kronos"),)), Receiver("worst", min_severity="critical"),
+        Receiver("split", group_by=("model",)),
     )  # fmt: skip
     play = Play(watch(receivers=receivers))
     play.at(START, bot_error(START), event("out_of_memory", START, model="kronos"), event("out_of_memory", START, model="toto")).until(START + 100)
