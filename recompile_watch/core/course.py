@@ -29,7 +29,6 @@ from recompile_watch.core.watched_phases import WatchedPhases
 
 HEALTHY = frozenset({"compile_mode", "profiler_report"})  # facts that only conditions judge
 MAX_EXPLAINED = 50
-NEVER = float("inf")
 CONDITIONS = "conditions/"
 RELOADED_KINDS = TORCH_KINDS | {"headroom_low", "late_recompiles"}
 
@@ -45,7 +44,6 @@ class Course:
         self._life = Life(settings.life)
         self._phases = WatchedPhases(parts)
         self._conditions = Conditions(settings, parts, is_market_open)
-        self._repeats: dict[str, float] = {}
 
     @property
     def shelves(self) -> Iterator[KeyedParts]:
@@ -172,7 +170,7 @@ class Course:
             incident = self._casebook.open(problem, "info", event.line_no, now)
         returned = self._life.saw(incident, now.steady)
         self._casebook.add(incident, event, now, phase)
-        if is_new or returned or self._casebook.is_due(incident) or now.steady >= self._repeats.get(incident.id, NEVER):
+        if is_new or returned or self._casebook.is_due(incident) or _is_to_repeat(incident, now.steady):
             severity = self._casebook.retell(incident)
             self._changed(incident, severity, is_fresh=is_new or returned, is_backlog=is_backlog)
         elif incident.explained_by is not None or incident.over_at is not None or is_warm_up_over(incident, phase):
@@ -211,7 +209,6 @@ class Course:
 
     def _review(self, incident: Incident) -> None:
         if self._life.is_forgotten(incident, self._clock):
-            self._repeats.pop(incident.id, None)
             self._casebook.forget(incident)
             return
         if self._life.review(incident, self._clock):
@@ -222,11 +219,7 @@ class Course:
     def _set(self, incident: Incident) -> None:
         dues = [due for due in (self._life.due(incident, self._clock), self._desks.due(incident)) if due is not None]
         self._agenda.set(f"incident/{incident.id}", min(dues, default=None))
-        repeat = self._desks.repeat_due(incident)
-        if repeat is None:
-            self._repeats.pop(incident.id, None)
-        else:
-            self._repeats[incident.id] = repeat
+        incident.repeat_at = self._desks.repeat_due(incident)
 
     def _reloaded(self, event: Event) -> None:
         model = event.extra.get("model")
@@ -279,6 +272,10 @@ class Course:
                 self._unsilence(name)
         if name in self._silences.shelf:
             self._agenda.set(f"silence/{name}", max(self._silences.due(kept), self._clock.steady + 1e-3))
+
+
+def _is_to_repeat(incident: Incident, steady: float) -> bool:
+    return incident.repeat_at is not None and steady >= incident.repeat_at
 
 
 def is_warm_up_over(incident: Incident, phase: str | None) -> bool:

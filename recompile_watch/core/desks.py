@@ -5,7 +5,7 @@ and beyond a few messages at once there is a pause between them. A critical inci
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from recompile_watch.core.agenda import Agenda
 from recompile_watch.core.alerts import alert_of, notice_id, places_of, why_told
@@ -209,8 +209,6 @@ class Desks:
             desk.left, desk.filled_at = desk.left + gained, desk.filled_at + gained * receiver.pause_s
 
     def _make(self, receiver: Receiver, desk: Desk, incidents: list[Incident], sorts: Mapping[str, NoticeSort]) -> None:
-        for incident in incidents:
-            self._casebook.retell(incident)
         incidents = sorted(incidents, key=_worst_first)
         sort = sorts[incidents[0].id]
         self._fill(receiver, desk)
@@ -232,9 +230,10 @@ class Desks:
         self.shelf.put(receiver.name, desk)
 
     def _alert(self, receiver: Receiver, incident: Incident, sort: NoticeSort) -> Alert:
+        shown = replace(incident, words=self._casebook.words(incident))
         explained = (self._casebook.get(name) for name in incident.explains)
         titles = [one.words.title for one in explained if one is not None and one.words.title]
-        return alert_of(incident, places_of(self._casebook.events_of(incident)), titles, why_told(receiver, incident, sort))
+        return alert_of(shown, places_of(self._casebook.events_of(incident)), titles, why_told(receiver, incident, sort))
 
     def _mark(self, receiver: Receiver, incident: Incident, sort: NoticeSort) -> None:
         """Remembers what a receiver was told."""

@@ -145,6 +145,26 @@ class Watch:
         found = self._casebook.get(name)
         return None if found is None else self._course.row(found)
 
+    def silences(self) -> list[dict[str, Json]]:
+        """The silences, the oldest first: id, matchers, until (epoch seconds), who, why, and whether it holds now."""
+        kept = sorted(self._silences.shelf.values(), key=lambda one: one.number)
+        return [
+            {
+                "id": one.id,
+                "matchers": [str(item) for item in one.matchers],
+                "until": one.until,
+                "who": one.who,
+                "why": one.why,
+                "holds": one.is_active,
+            }
+            for one in kept
+        ]
+
+    @property
+    def overflowed(self) -> int:
+        """How many problems got no incident of their own because there were too many, since the first start."""
+        return self._casebook.counter.overflowed
+
     def _go_back(self, heard: Sequence[Heard], now: float) -> None:
         """Old logs are read at the first start: from here on time is theirs, so that what was over in them is over."""
         times = (self._times.printed(event, now) for one in heard for event in one.events)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from recompile_watch.core import casebook
 from recompile_watch.core.commands import Acknowledge, Silence, Unsilence
 from recompile_watch.core.events import Reason
 from recompile_watch.core.heard import Trouble, TroubleKind
@@ -229,6 +230,18 @@ def test_ten_thousand_distinct_alerts_are_few_messages_and_all_stored() -> None:
     assert len(play.rows) == 10_000
     assert len(play.notices) <= 4 + 3
     assert sum(len(notice.alerts) + notice.left_out for notice in play.notices) == 10_000
+
+
+def test_keys_that_an_attacker_makes_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond the bound they share one incident of their kind, which says so and is told; the count is right."""
+    monkeypatch.setattr(casebook, "MAX_INCIDENTS", 20)
+    play = Play(watch())
+    for n in range(100):
+        play.at(START + n, limit_hit(START + n, function=f"f{chr(97 + n // 26)}{chr(97 + n % 26)}"))
+    play.until(START + 4000)
+    others = [row for row in play.rows.values() if str(row["title"]).startswith("More different problems of the kind 'recompile limit hit'")]
+    assert (len(play.rows), [row["count"] for row in others], play.watch.overflowed) == (21, [80], 80)
+    assert any(alert.incident == others[0]["id"] for notice in play.notices for alert in notice.alerts)
 
 
 def test_quiet_hours_hold_back_warnings_only() -> None:
