@@ -77,7 +77,7 @@ class LateRecompilesCondition(EventCondition):
             return
         key = _place(event)
         recent = self._recent.get(key) or Recent()
-        is_often = recent.add(sight.at, self._count, self._window_s)
+        is_often = recent.add(sight.at, self._count, self._window_s, sight.wall)
         self._recent.put(key, recent)
         if not is_often:
             return

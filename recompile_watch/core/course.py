@@ -201,6 +201,16 @@ class Course:
                 self._casebook.touch(one)
             self._casebook.touch(effect)
 
+    def _free_effects(self, cause: Incident) -> None:
+        """What lasts longer than the incident that explained it has another cause; events show that by coming again."""
+        if cause.state is not State.RESOLVED:
+            return
+        for effect in (self._casebook.get(name) for name in cause.explains):
+            if effect is not None and effect.explained_by == cause.id and effect.is_lasting:
+                effect.explained_by = None
+                self._explain(effect)
+                self._settle(effect)
+
     def _settle(self, incident: Incident) -> None:
         """Tells whom it concerns, and sets when the incident is looked at next."""
         self._desks.consider(incident)
@@ -213,6 +223,7 @@ class Course:
             return
         if self._life.review(incident, self._clock):
             self._casebook.touch(incident)
+            self._free_effects(incident)
         self._desks.review(incident)
         self._set(incident)
 
@@ -226,6 +237,7 @@ class Course:
         for incident in self._casebook.of_kinds(sorted(RELOADED_KINDS)):
             if incident.state is not State.RESOLVED and (incident.model == model or (incident.model is None and event.source in incident.sources)):
                 self._life.reloaded(incident, self._clock)
+                self._free_effects(incident)
                 self._settle(incident)
 
     def _acknowledge(self, command: Acknowledge) -> Refusal | None:

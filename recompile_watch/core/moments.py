@@ -62,7 +62,7 @@ class LogTimes:
         at = self.printed(event, now)
         last = self.shelf.get(stream)
         if at is None:
-            return last.at if last is not None and event.time is None else reading
+            return last.at if last is not None and event.time is None and last.at <= now + FUTURE_S else reading
         if last is None or last.at != at:
             self.shelf.put(stream, LastTime(at))
         return at

@@ -36,7 +36,7 @@ class RateCondition:
         for rate in self._rates[event.kind]:
             key = _key(rate)
             state = self._states.get(key) or RateState()
-            is_fast = state.recent.add(sight.at, rate.count, rate.window_s)
+            is_fast = state.recent.add(sight.at, rate.count, rate.window_s, sight.wall)
             if is_fast and state.until is None:
                 yield _signal(rate)
             if is_fast:

@@ -28,7 +28,7 @@ from recompile_watch.core.watch_settings import WatchSettings
 
 HEARTBEAT = "heartbeat"
 HEARTBEAT_S = 60.0
-MAX_FRESH_ROWS = 20  # whose words are made anew for one step; the others follow when they are told
+MAX_FRESH_ROWS = 20  # whose words and advice are made anew for one step; ``incident`` gives those of the others when they are asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +228,7 @@ class Watch:
         for name in self._casebook.shelf.changed:
             found = self._casebook.get(name)
             if found is not None:
-                incidents[name] = self._course.row(found, is_fresh=len(incidents) < MAX_FRESH_ROWS and found.words.made_for != found.count)
+                incidents[name] = self._course.row(found, is_fresh=len(incidents) < MAX_FRESH_ROWS)
         notices = tuple(self._desks.made)
         self._desks.made.clear()
         return Step(incidents, notices, {key: part for shelf in self._shelves for key, part in shelf.changes().items()})

@@ -9,7 +9,7 @@ import pytest
 from recompile_watch.core.events import Event
 from recompile_watch.core.heard import Heard, Trouble, TroubleKind
 from recompile_watch.core.symbols import is_crypto
-from recompile_watch.core.watch_settings import DeclaredModel, LevelSettings, Rate, Slot, WatchedSource, WatchSettings
+from recompile_watch.core.watch_settings import DeclaredModel, LevelSettings, LifeSettings, Rate, Slot, WatchedSource, WatchSettings
 from tests.core.watching import OPS, START, Play, bot_error, event, heard, limit_hit, recompile, watch
 
 HOUR = 3600.0
@@ -81,6 +81,16 @@ def test_latency_over_its_own_normal_level() -> None:
     assert titles(play) == ["toto takes 400 ms (p95), normally about 202 ms (132 measurements)"]
     latencies(play, START + 400, [200.0] * 20)
     assert [one.sort for one in play.until(START + 6000).notices] == ["opened", "resolved"]
+
+
+def test_latency_that_outlasts_its_explanation_is_told() -> None:
+    """The limit hit explains it; once that is over and the latency is not, it is told by itself."""
+    settings = WatchSettings(receivers=(OPS,), life=LifeSettings(resolve_after_s=600.0))
+    play = latencies(Play(watch(settings)), START, [200.0] * 150)
+    play.at(START + 190, limit_hit(START + 190)._replace(file="/srv/toto/model.py"))
+    latencies(play, START + 200, [400.0] * 20).until(START + 700)
+    assert [notice.alerts[0].kind for notice in play.notices] == ["recompile_limit_hit"]
+    assert [notice.alerts[0].kind for notice in play.until(START + 1000).notices if notice.sort == "opened"][1:] == ["latency_high"]
 
 
 def test_latency_is_not_judged_before_its_normal_level_is_known() -> None:

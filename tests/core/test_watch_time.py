@@ -79,10 +79,17 @@ def test_a_late_event_belongs_to_its_own_time() -> None:
 def test_exactly_n_at_the_edge_of_the_window() -> None:
     """Both ends of the window count; late ones within it, too; one past it does not."""
     edge, past, late = Recent(), Recent(), Recent()
-    assert [edge.add(at, 3, 60.0) for at in (0.0, 30.0, 60.0)] == [False, False, True]
-    assert [past.add(at, 3, 60.0) for at in (0.0, 30.0, 60.1)] == [False, False, False]
-    assert [late.add(at, 3, 60.0) for at in (60.0, 0.0, 30.0)] == [False, False, True]
-    assert [past.add(at, 3, 60.0) for at in (70.0, 80.0)] == [True, True]
+    assert [edge.add(at, 3, 60.0, 100.0) for at in (0.0, 30.0, 60.0)] == [False, False, True]
+    assert [past.add(at, 3, 60.0, 100.0) for at in (0.0, 30.0, 60.1)] == [False, False, False]
+    assert [late.add(at, 3, 60.0, 100.0) for at in (60.0, 0.0, 30.0)] == [False, False, True]
+    assert [past.add(at, 3, 60.0, 100.0) for at in (70.0, 80.0)] == [True, True]
+
+
+def test_a_window_forgets_times_of_a_clock_that_was_wrong() -> None:
+    """A year ahead and back: the next events count."""
+    recent = Recent()
+    assert [recent.add(YEAR + at, 3, 60.0, YEAR + at) for at in (0.0, 1.0)] == [False, False]
+    assert [recent.add(at, 3, 60.0, at) for at in (0.0, 1.0, 2.0)] == [False, False, True]
 
 
 @pytest.mark.parametrize("day", ["2025-03-09", "2025-11-02"])
