@@ -2,9 +2,9 @@
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from recompile_watch.core.events import Event
+from recompile_watch.core.events import TORCH_KINDS, Event
 from recompile_watch.core.findings import LIMIT_KIND, Finding, group_key
 from recompile_watch.core.fingerprint import fingerprint
 from recompile_watch.core.groups import GroupKey
@@ -15,15 +15,20 @@ from recompile_watch.core.retelling import Retelling, words_of
 from recompile_watch.core.rules import SEVERITIES
 from recompile_watch.core.shelves import Shelf
 from recompile_watch.core.signals import Signal
-from recompile_watch.core.timeline import Timeline
+from recompile_watch.core.tally import Timeline
 from recompile_watch.core.wording import model_of
 
-MAX_INCIDENTS = 12_000
+MAX_INCIDENTS = 10_000
 HEAD_EVENTS = 64  # as many guards as analyze keeps of one problem
 TAIL_EVENTS = 8
+MAX_HELD = 20_000  # events in all heads together, about 30 MB; beyond it a head keeps few
+FEW_EVENTS = 4
+MAX_TEXT_CHARS = 4_000  # fingerprint and title look at less
 EACH_TOLD_ANEW = 16  # so many events are judged one by one, later ones at each doubling
-MAX_RAW = 20_000
-MAX_LIMIT_HITS = 64
+MAX_RAW = 4_000
+MAX_LIMITS = 64
+MAX_NEAR = 64
+MAX_LOOKED_AT = 200
 OTHERS = "(others)"
 NOWHERE = ("", None)
 _OVERWRITTEN = "cudagraph_overwritten"
@@ -64,8 +69,13 @@ class Casebook:
         self._by_place: dict[tuple[str, str | None], dict[str, None]] = {}
         self._by_kind: dict[str, dict[str, None]] = {}
         self._raw: dict[tuple[object, ...], Problem] = {}
+        self._held = sum(len(head.events) for head in self._heads.values())
+        self._limits: dict[tuple[object, object], Remembered] = {}
         for incident in sorted(self.shelf.values(), key=lambda one: one.number):
             self._index(incident)
+        hits = (item for incident in self.of_kinds((LIMIT_KIND,)) for item in self.events_of(incident))
+        for item in sorted(hits, key=lambda one: one.n):
+            self._learn(item)
 
     @property
     def shelves(self) -> tuple[Shelf[Incident], Shelf[Head], Shelf[Tail], Shelf[Counter]]:
@@ -163,6 +173,10 @@ class Casebook:
         if head is None or incident.has_own_words:
             return None
         own = head.events + (tail.events if tail else [])
+        if incident.subject == OTHERS:
+            finding = self._retelling.finding_of(own[-1])
+            title = f"More different problems of the kind '{incident.kind.replace('_', ' ')}' than can be followed one by one"
+            return None if finding is None else replace(finding, title=title, advice=())
         return self._retelling.finding(incident, own, self._related(incident), tail.left_out if tail else 0)
 
     def retell(self, incident: Incident) -> str:
@@ -170,10 +184,15 @@ class Casebook:
         finding = self.finding(incident)
         if finding is None:
             return incident.severity
-        incident.words = words_of(finding, incident.count)
+        incident.words = replace(words_of(finding, incident.count), advice=())  # made anew when it is told: it is long
         incident.model = incident.model or finding.model
         self.shelf.put(incident.id, incident)
         return finding.severity
+
+    def words(self, incident: Incident) -> Words:
+        """The words of an incident as they are now, with its advice."""
+        finding = self.finding(incident)
+        return incident.words if finding is None else words_of(finding, incident.count)
 
     def tell(self, incident: Incident, signal: Signal) -> None:
         """Takes over the words of a condition."""
@@ -192,6 +211,8 @@ class Casebook:
 
     def forget(self, incident: Incident) -> None:
         """Drops an incident and its events."""
+        head = self._heads.get(incident.id)
+        self._held -= len(head.events) if head is not None else 0
         for shelf in (self.shelf, self._heads, self._tails):
             shelf.drop(incident.id)
         self._by_problem.pop((incident.key, incident.model), None)
@@ -208,29 +229,39 @@ class Casebook:
             self._by_place.setdefault(_place(incident.function, incident.file), {})[incident.id] = None
 
     def _remember(self, name: str, event: Event, *, is_refused: bool) -> None:
+        item = Remembered(self._count(events=1).events, _bounded(event))
+        self._learn(item)
         head = self._heads.get(name) or Head()
-        if len(head.events) < HEAD_EVENTS:
-            head.events.append(Remembered(self._count(events=1).events, event))
+        if len(head.events) < (HEAD_EVENTS if self._held < MAX_HELD else FEW_EVENTS):
+            self._held += 1
+            head.events.append(item)
             self._heads.put(name, head)
             return
         tail = self._tails.get(name) or Tail()
-        tail.events.append(Remembered(self._count(events=1).events, event))
+        tail.events.append(item)
         if len(tail.events) > TAIL_EVENTS:
             gone = tail.events.pop(0).event
             tail.left_out += 0 if gone.extra.get("refused") else 1
         self._tails.put(name, tail)
 
+    def _learn(self, item: Remembered) -> None:
+        """Keeps the latest event that printed each recompile limit: advice to any function may depend on it."""
+        event = item.event
+        if event.kind == LIMIT_KIND:
+            key = (event.extra.get("limit"), event.extra.get("limit_name"))
+            if key in self._limits or len(self._limits) < MAX_LIMITS:
+                self._limits[key] = item
+
     def _related(self, incident: Incident) -> Iterator[Remembered]:
         """Events of other incidents that belong to the story of this one."""
         place = _place(incident.function, incident.file)
         if place != NOWHERE:
-            for name in list(self._by_place.get(place, ()))[-MAX_LIMIT_HITS:]:
+            for name in list(self._by_place.get(place, ()))[-MAX_NEAR:]:
                 other = self.shelf.get(name)
                 if other is not None and other is not incident and other.kind in _STORY_KINDS:
                     yield from self.events_of(other)
-        if incident.kind in _STORY_KINDS or incident.has_own_words:
-            for hit in self.of_kinds((LIMIT_KIND,))[-MAX_LIMIT_HITS:]:
-                yield from self.events_of(hit)[-1:]
+        if incident.kind in TORCH_KINDS or incident.has_own_words:
+            yield from self._limits.values()
         elif incident.kind == "forecast_failure":
             for other in self.of_kinds(("cudagraph_overwritten_error", "forecast_failure")):
                 if other.kind != "forecast_failure" or other.words.cause == _OVERWRITTEN:
@@ -242,7 +273,7 @@ class Casebook:
             if incident.state is State.RESOLVED or incident.severity == "info":
                 self.forget(incident)
                 return True
-            if found > MAX_RAW // 100:
+            if found >= MAX_LOOKED_AT:
                 break
         return False
 
@@ -253,6 +284,19 @@ class Casebook:
         counter.overflowed += overflowed
         self._counter.put("all", counter)
         return counter
+
+
+def _bounded(event: Event) -> Event:
+    """The event with its long texts cut: what is remembered must not grow with what a line holds."""
+    if all(len(reason.text) <= MAX_TEXT_CHARS for reason in event.reasons) and not any(_is_long(value) for value in event.extra.values()):
+        return event
+    reasons = tuple(reason._replace(text=reason.text[:MAX_TEXT_CHARS]) for reason in event.reasons)
+    extra = {name: str(value)[:MAX_TEXT_CHARS] if _is_long(value) else value for name, value in event.extra.items()}
+    return event._replace(reasons=reasons, extra=extra)
+
+
+def _is_long(value: object) -> bool:
+    return isinstance(value, str) and len(value) > MAX_TEXT_CHARS
 
 
 def _place(function: str | None, file: str | None) -> tuple[str, str | None]:

@@ -66,8 +66,11 @@ def _made(kind: object, value: object) -> object:
     if kind is datetime:
         return datetime.fromisoformat(cast(str, value))
     if is_dataclass(kind):
-        mapping = cast(Mapping[str, object], value)
-        return kind(**{name: _made(hint, mapping[name]) for name, hint in _hints(kind).items() if name in mapping})
+        mapping, hints = cast(Mapping[str, object], value), _hints(kind)
+        unknown = sorted(set(mapping) - set(hints))
+        if unknown:
+            raise ValueError(f"it has {unknown[0]!r:.80}, which this version does not know")
+        return kind(**{name: _made(hint, mapping[name]) for name, hint in hints.items() if name in mapping})
     if issubclass(kind, Enum):
         return kind(value)
     if kind is float and isinstance(value, int | float) and not isinstance(value, bool):

@@ -2,10 +2,17 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from recompile_watch.core.absence import Absence
+from recompile_watch.core.compile_conditions import HeadroomCondition, LateRecompilesCondition
+from recompile_watch.core.mode_conditions import DriftCondition
 from recompile_watch.core.events import Event
-from recompile_watch.core.heard import Heard
+from recompile_watch.core.heard import Heard, Trouble
+from recompile_watch.core.level_conditions import LatencyCondition, MemoryCondition
+from recompile_watch.core.quote_conditions import QuoteCondition
+from recompile_watch.core.rate_conditions import RateCondition
+from recompile_watch.core.return_conditions import MissingSymbolCondition, ReturnCondition
 from recompile_watch.core.shelves import KeyedParts
-from recompile_watch.core.sight import Sight
+from recompile_watch.core.sight import Condition, EventCondition, Sight
 from recompile_watch.core.signals import Signal
 from recompile_watch.core.watch_settings import WatchSettings
 
@@ -14,29 +21,49 @@ class Conditions:
     """Feeds the conditions and gathers what they say."""
 
     def __init__(self, settings: WatchSettings, parts: Mapping[str, object], is_market_open: Callable[[float], bool]) -> None:
-        self._is_market_open = is_market_open
+        self._quotes = QuoteCondition(is_market_open)
+        self._absence = Absence(settings.sources, parts, is_market_open)
+        self._all: tuple[Condition, ...] = (
+            HeadroomCondition(settings.compiling, parts), LateRecompilesCondition(settings.compiling, parts), RateCondition(settings.rates, parts),
+            LatencyCondition(settings.latency, parts), MemoryCondition(settings.memory, parts), ReturnCondition(settings.returns, parts),
+            MissingSymbolCondition(parts), self._quotes, DriftCondition(settings.models, parts),
+        )  # fmt: skip
+        self._by_kind: dict[str, list[Condition]] = {}
+        for condition in self._all:
+            for kind in sorted(condition.kinds):
+                self._by_kind.setdefault(kind, []).append(condition)
+
+        self.timed = frozenset(kind for condition in self._all if not isinstance(condition, EventCondition) for kind in condition.kinds)
 
     @property
     def shelves(self) -> Iterator[KeyedParts]:
         """What they remember."""
-        yield from ()
+        yield from self._absence.shelves
+        for condition in self._all:
+            yield from condition.shelves
 
     def take(self, event: Event, sight: Sight) -> Iterator[Signal]:
         """What an event makes them say."""
-        yield from ()
+        for condition in self._by_kind.get(event.kind, ()):
+            yield from condition.take(event, sight)
 
-    def counts(self, event: Event, sight: Sight) -> bool:
-        """False for an event that is no problem at its time, such as a stock without a quote while the market is closed."""
-        return True
+    def matters(self, event: Event, sight: Sight) -> bool:
+        """False for an event that is no problem at its time."""
+        return self._quotes.matters(event, sight)
+
+    def trouble(self, trouble: Trouble) -> None:
+        """Takes a fault of the watching itself."""
+        self._absence.trouble(trouble)
 
     def hear(self, heard: Sequence[Heard], now: float) -> Iterator[Signal]:
         """What the lines of sources, or their absence, make them say."""
-        yield from ()
+        yield from self._absence.hear(heard, now)
 
     def run(self, steady: float) -> Iterator[Signal]:
         """What time alone makes them say."""
-        yield from ()
+        for condition in self._all:
+            yield from condition.run(steady)
 
     def due(self) -> float | None:
         """When ``run`` has work, on the steady clock."""
-        return None
+        return min((due for condition in self._all if (due := condition.due()) is not None), default=None)

@@ -12,23 +12,25 @@ from recompile_watch.core.conditions import Conditions
 from recompile_watch.core.desks import Desks
 from recompile_watch.core.events import TORCH_KINDS, Event
 from recompile_watch.core.findings import NO_FINDING
-from recompile_watch.core.heard import Heard
+from recompile_watch.core.heard import Heard, Trouble
 from recompile_watch.core.incidents import Acknowledgement, Incident, row_of
 from recompile_watch.core.inhibition import explained_by, explainer_of
 from recompile_watch.core.life import Life
 from recompile_watch.core.lifecycle import State
 from recompile_watch.core.moments import Clock
 from recompile_watch.core.retelling import words_of
+from recompile_watch.core.rules import SEVERITIES
 from recompile_watch.core.shelves import KeyedParts
 from recompile_watch.core.sight import Sight
-from recompile_watch.core.signals import Signal
+from recompile_watch.core.signals import Signal, signal_of
 from recompile_watch.core.silences import Silences
 from recompile_watch.core.watch_settings import WatchSettings
 from recompile_watch.core.watched_phases import WatchedPhases
 
 HEALTHY = frozenset({"compile_mode", "profiler_report"})  # facts that only conditions judge
 MAX_EXPLAINED = 50
-NEVER = float("inf")
+CONDITIONS = "conditions/"
+RELOADED_KINDS = TORCH_KINDS | {"headroom_low", "late_recompiles"}
 
 
 class Course:
@@ -42,7 +44,6 @@ class Course:
         self._life = Life(settings.life)
         self._phases = WatchedPhases(parts)
         self._conditions = Conditions(settings, parts, is_market_open)
-        self._repeats: dict[str, float] = {}
 
     @property
     def shelves(self) -> Iterator[KeyedParts]:
@@ -58,8 +59,15 @@ class Course:
             self.signal(signal, event, at, is_backlog=heard.is_backlog)
         if event.kind == "model_load":
             self._reloaded(event)
-        if event.kind not in NO_FINDING and event.kind not in HEALTHY and self._conditions.counts(event, sight):
+        if event.kind in self._conditions.timed:
+            self._agenda.set(CONDITIONS, self._conditions.due())
+        if event.kind not in NO_FINDING and event.kind not in HEALTHY and self._conditions.matters(event, sight):
             self._see(self._casebook.problem(event), event, phase, Moment(at, self._clock.wall, self._clock.steady), heard.is_backlog)
+
+    def trouble(self, trouble: Trouble) -> None:
+        """Takes a fault of the watching itself, or its end."""
+        self._conditions.trouble(trouble)
+        self.signal(signal_of(trouble), None, self._clock.wall)
 
     def signal(self, signal: Signal, event: Event | None, at: float, *, is_backlog: bool = False) -> None:
         """Takes what a condition, or the watching itself, says."""
@@ -83,7 +91,8 @@ class Course:
             incident.timeline.add(at)
         if signal.symbol is not None and signal.symbol not in incident.symbols:
             incident.symbols.append(signal.symbol)
-        self._casebook.tell(incident, signal)
+        if signal.is_lasting or is_new or returned or self._casebook.is_due(incident):
+            self._casebook.tell(incident, signal)
         self._changed(incident, signal.severity, is_fresh=is_new or returned, is_backlog=is_backlog)
 
     def hear(self, heard: Sequence[Heard], now: float) -> None:
@@ -107,7 +116,7 @@ class Course:
                 for signal in self._conditions.run(self._clock.steady):
                     self.signal(signal, None, self._clock.wall)
         if sort != "receiver":
-            self._agenda.set("conditions/", self._conditions.due())
+            self._agenda.set(CONDITIONS, self._conditions.due())
 
     def schedule(self) -> None:
         """Sets the whole agenda anew."""
@@ -115,7 +124,7 @@ class Course:
             self._set(incident)
         for kept in list(self._silences.shelf.values()):
             self._agenda.set(f"silence/{kept.id}", self._clock.steady)
-        self._agenda.set("conditions/", self._conditions.due())
+        self._agenda.set(CONDITIONS, self._conditions.due())
         self._desks.schedule()
 
     def tell_backlog(self) -> None:
@@ -146,8 +155,12 @@ class Course:
 
     def row(self, incident: Incident, *, is_fresh: bool = True) -> dict[str, Json]:
         """An incident as a row. is_fresh: its words are made anew."""
-        finding = self._casebook.finding(incident) if is_fresh and incident.words.made_for != incident.count else None
-        shown = incident if finding is None else replace(incident, words=words_of(finding, incident.count))
+        finding = self._casebook.finding(incident) if is_fresh else None
+        shown = incident
+        if finding is not None:
+            shown = replace(
+                incident, words=words_of(finding, incident.count), severity=max(incident.severity, finding.severity, key=SEVERITIES.index)
+            )
         return row_of(shown, places_of(self._casebook.events_of(incident)), self._host)
 
     def _see(self, problem: Problem, event: Event, phase: str | None, now: Moment, is_backlog: bool) -> None:
@@ -157,7 +170,7 @@ class Course:
             incident = self._casebook.open(problem, "info", event.line_no, now)
         returned = self._life.saw(incident, now.steady)
         self._casebook.add(incident, event, now, phase)
-        if is_new or returned or self._casebook.is_due(incident) or now.steady >= self._repeats.get(incident.id, NEVER):
+        if is_new or returned or self._casebook.is_due(incident) or _is_to_repeat(incident, now.steady):
             severity = self._casebook.retell(incident)
             self._changed(incident, severity, is_fresh=is_new or returned, is_backlog=is_backlog)
         elif incident.explained_by is not None or incident.over_at is not None or is_warm_up_over(incident, phase):
@@ -188,6 +201,16 @@ class Course:
                 self._casebook.touch(one)
             self._casebook.touch(effect)
 
+    def _free_effects(self, cause: Incident) -> None:
+        """What lasts longer than the incident that explained it has another cause; events show that by coming again."""
+        if cause.state is not State.RESOLVED:
+            return
+        for effect in (self._casebook.get(name) for name in cause.explains):
+            if effect is not None and effect.explained_by == cause.id and effect.is_lasting:
+                effect.explained_by = None
+                self._explain(effect)
+                self._settle(effect)
+
     def _settle(self, incident: Incident) -> None:
         """Tells whom it concerns, and sets when the incident is looked at next."""
         self._desks.consider(incident)
@@ -196,28 +219,25 @@ class Course:
 
     def _review(self, incident: Incident) -> None:
         if self._life.is_forgotten(incident, self._clock):
-            self._repeats.pop(incident.id, None)
             self._casebook.forget(incident)
             return
         if self._life.review(incident, self._clock):
             self._casebook.touch(incident)
+            self._free_effects(incident)
         self._desks.review(incident)
         self._set(incident)
 
     def _set(self, incident: Incident) -> None:
         dues = [due for due in (self._life.due(incident, self._clock), self._desks.due(incident)) if due is not None]
         self._agenda.set(f"incident/{incident.id}", min(dues, default=None))
-        repeat = self._desks.repeat_due(incident)
-        if repeat is None:
-            self._repeats.pop(incident.id, None)
-        else:
-            self._repeats[incident.id] = repeat
+        incident.repeat_at = self._desks.repeat_due(incident)
 
     def _reloaded(self, event: Event) -> None:
         model = event.extra.get("model")
-        for incident in self._casebook.of_kinds(sorted(TORCH_KINDS)):
+        for incident in self._casebook.of_kinds(sorted(RELOADED_KINDS)):
             if incident.state is not State.RESOLVED and (incident.model == model or (incident.model is None and event.source in incident.sources)):
                 self._life.reloaded(incident, self._clock)
+                self._free_effects(incident)
                 self._settle(incident)
 
     def _acknowledge(self, command: Acknowledge) -> Refusal | None:
@@ -264,6 +284,10 @@ class Course:
                 self._unsilence(name)
         if name in self._silences.shelf:
             self._agenda.set(f"silence/{name}", max(self._silences.due(kept), self._clock.steady + 1e-3))
+
+
+def _is_to_repeat(incident: Incident, steady: float) -> bool:
+    return incident.repeat_at is not None and steady >= incident.repeat_at
 
 
 def is_warm_up_over(incident: Incident, phase: str | None) -> bool:

@@ -5,7 +5,7 @@ and beyond a few messages at once there is a pause between them. A critical inci
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from recompile_watch.core.agenda import Agenda
 from recompile_watch.core.alerts import alert_of, notice_id, places_of, why_told
@@ -144,6 +144,7 @@ class Desks:
         last = desk.kinds.get(_kind(incident, sort))
         if last is not None and sort in (NoticeSort.OPENED, NoticeSort.RESOLVED) and incident.severity != "critical":
             due = max(due, last + receiver.same_kind_wait_s)
+        due = max(due, self._free_at(receiver, desk, [incident]) or due)
         if known is not None and known.sort is not NoticeSort.RESOLVED:
             due = min(due, known.due)
         if known is not None and known.due == due and known.sort is sort:
@@ -183,19 +184,21 @@ class Desks:
         return wanted(receiver, incident, self._clock.steady, is_held=held, is_taken=takes(receiver, incident, self._host))
 
     def _is_put_off(self, receiver: Receiver, desk: Desk, found: list[Incident]) -> bool:
-        """Quiet hours or the pause between messages: everything that was ready waits until then."""
-        until: float | None = None
-        quiet = quiet_until(receiver.quiet_hours, self._clock.wall)
-        passes = receiver.quiet_hours.passes if receiver.quiet_hours else "info"
-        if quiet is not None and all(rank(one.severity) < rank(passes) for one in found):
-            until = quiet - self._clock.lost
-        self._fill(receiver, desk)
-        if until is None and desk.left < 1:
-            until = desk.filled_at + (1 - desk.left) * receiver.pause_s
+        """True when the receiver is to be left alone: everything that was ready waits until then."""
+        until = self._free_at(receiver, desk, found)
         if until is not None:
             for one in found:
                 desk.waiting[one.id].due = max(until, desk.waiting[one.id].due)
         return until is not None
+
+    def _free_at(self, receiver: Receiver, desk: Desk, found: list[Incident]) -> float | None:
+        """When a message of these may go out, on the steady clock: after quiet hours or a pause; None for now."""
+        if receiver.quiet_hours is not None and all(rank(one.severity) < rank(receiver.quiet_hours.passes) for one in found):
+            quiet = quiet_until(receiver.quiet_hours, self._clock.wall)
+            if quiet is not None:
+                return quiet - self._clock.lost
+        self._fill(receiver, desk)
+        return desk.filled_at + (1 - desk.left) * receiver.pause_s if desk.left < 1 else None
 
     def _fill(self, receiver: Receiver, desk: Desk) -> None:
         """Whole messages only, so that it does not matter how often this is asked."""
@@ -206,8 +209,6 @@ class Desks:
             desk.left, desk.filled_at = desk.left + gained, desk.filled_at + gained * receiver.pause_s
 
     def _make(self, receiver: Receiver, desk: Desk, incidents: list[Incident], sorts: Mapping[str, NoticeSort]) -> None:
-        for incident in incidents:
-            self._casebook.retell(incident)
         incidents = sorted(incidents, key=_worst_first)
         sort = sorts[incidents[0].id]
         self._fill(receiver, desk)
@@ -229,9 +230,10 @@ class Desks:
         self.shelf.put(receiver.name, desk)
 
     def _alert(self, receiver: Receiver, incident: Incident, sort: NoticeSort) -> Alert:
+        shown = replace(incident, words=self._casebook.words(incident))
         explained = (self._casebook.get(name) for name in incident.explains)
         titles = [one.words.title for one in explained if one is not None and one.words.title]
-        return alert_of(incident, places_of(self._casebook.events_of(incident)), titles, why_told(receiver, incident, sort))
+        return alert_of(shown, places_of(self._casebook.events_of(incident)), titles, why_told(receiver, incident, sort))
 
     def _mark(self, receiver: Receiver, incident: Incident, sort: NoticeSort) -> None:
         """Remembers what a receiver was told."""
@@ -256,7 +258,7 @@ class Desks:
         if incident.state in (State.RESOLVED, State.SILENCED) or incident.explained_by is not None:
             return False
         told = incident.told.get(receiver.name)
-        return (told is not None and not told.is_over) or incident.seen + self._clock.lost > desk.digested_at
+        return (told is not None and not told.is_over) or incident.seen + self._clock.lost >= desk.digested_at
 
     def _desk(self, receiver: Receiver) -> Desk:
         desk = self.shelf.get(receiver.name)
@@ -281,7 +283,7 @@ def _kind(incident: Incident, sort: NoticeSort) -> str:
 
 
 def _worst_first(incident: Incident) -> tuple[int, int, int, int]:
-    order = KIND_ORDER.index(incident.kind) if incident.kind in KIND_ORDER else len(KIND_ORDER)
+    order = KIND_ORDER.index(incident.kind) if incident.kind in KIND_ORDER else -1  # conditions say more than single events
     return (-rank(incident.severity), order, -incident.count, incident.number)
 
 

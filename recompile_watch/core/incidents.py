@@ -9,7 +9,7 @@ from recompile_watch.core.groups import GroupKey
 from recompile_watch.core.lifecycle import State
 from recompile_watch.core.matchers import Values
 from recompile_watch.core.notices import Place
-from recompile_watch.core.timeline import Timeline
+from recompile_watch.core.tally import Timeline
 
 MAX_SYMBOLS = 50
 MAX_PROCESSES = 64
@@ -60,8 +60,8 @@ class Incident:
     condition brought its words along; they are not made of its events.
     over_at: since when its condition is gone, on the steady clock. loads: loads of its model since it was last seen.
     turns: when it came back, on the steady clock. explained_by: the id of the incident that explains it.
-    is_backlog: nobody was told because it lies in the logs written before the watch began. number: of all incidents, in
-    the order in which they were made.
+    is_backlog: nobody was told because it lies in the logs written before the watch began. repeat_at: when
+    another event of it may be told again, on the steady clock. number: of all incidents, in the order in which they were made.
     """
 
     id: str
@@ -96,6 +96,7 @@ class Incident:
     silences: list[str] = field(default_factory=list)
     acknowledgement: Acknowledgement | None = None
     is_backlog: bool = False
+    repeat_at: float | None = None
     phases: list[str] = field(default_factory=list)
     sources: list[str] = field(default_factory=list)
     symbols: list[str] = field(default_factory=list)

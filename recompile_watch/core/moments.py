@@ -59,13 +59,18 @@ class LogTimes:
 
         A time before the year 2000 or in the future is no time.
         """
-        at = self._parsed(event.time) if event.time is not None else None
+        at = self.printed(event, now)
         last = self.shelf.get(stream)
-        if at is None or not OLDEST <= at <= now + FUTURE_S:
-            return last.at if last is not None and event.time is None else reading
+        if at is None:
+            return last.at if last is not None and event.time is None and last.at <= now + FUTURE_S else reading
         if last is None or last.at != at:
             self.shelf.put(stream, LastTime(at))
         return at
+
+    def printed(self, event: Event, now: float) -> float | None:
+        """The time that the log shows for an event, None where it shows none that can be true."""
+        at = self._parsed(event.time) if event.time is not None else None
+        return at if at is not None and OLDEST <= at <= now + FUTURE_S else None
 
     def _parsed(self, text: str) -> float | None:
         if self._memo[0] != text:

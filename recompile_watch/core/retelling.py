@@ -24,6 +24,10 @@ class Retelling:
         """The finding of an incident made of events. related: events of other incidents that belong to its story."""
         return self._finding(incident.key, own, related, left_out, incident.phases)
 
+    def finding_of(self, item: Remembered) -> Finding | None:
+        """The finding that one event makes by itself."""
+        return self._finding(group_key(item.event), [item], (), 0, ())
+
     def words_of_signal(self, signal: Signal, events: Sequence[Remembered], related: Iterable[Remembered]) -> Words:
         """The words of a condition, with the advice that its remedies give, else the one for the event that raised it."""
         version = version_of(self._torch_version)

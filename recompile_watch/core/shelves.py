@@ -31,8 +31,8 @@ class Shelf(Generic[T]):
         self.dropped = 0
         found = [(key.removeprefix(self._prefix), cast(Mapping[str, object], part)) for key, part in parts.items() if key.startswith(self._prefix)]
         try:
-            found.sort(key=lambda item: cast(int, item[1]["n"]))
-            self._numbers: dict[str, int] = {key: cast(int, part["n"]) for key, part in found}
+            self._numbers = {key: from_json(int, part["n"]) for key, part in found}
+            found.sort(key=lambda item: self._numbers[item[0]])
             self._items: dict[str, T] = {key: from_json(kind, part["is"]) for key, part in found}
         except (KeyError, TypeError):
             raise StoreError(f"the remembered '{name}' cannot be read; move the state directory away to start anew") from None
@@ -83,6 +83,8 @@ class Shelf(Generic[T]):
 
     def changes(self) -> dict[str, Json]:
         """What changed since the last call, None for what was forgotten."""
+        if not self._changed:
+            return {}
         found = {self._prefix + key: self._json(key) for key in sorted(self._changed)}
         self._changed.clear()
         return found

@@ -1,6 +1,13 @@
-"""What is known about the moment in which an event is taken in."""
+"""What a condition is, and what it knows about the moment in which an event is taken in."""
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Protocol
+
+from recompile_watch.core.events import Event
+from recompile_watch.core.shelves import KeyedParts
+from recompile_watch.core.signals import Signal
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,3 +22,34 @@ class Sight:
     steady: float
     phase: str | None
     source: str
+
+
+class Condition(Protocol):
+    """Something that may hold: it takes events of some kinds and says when it begins, goes on and is over."""
+
+    @property
+    def kinds(self) -> frozenset[str]: ...
+    @property
+    def shelves(self) -> tuple[KeyedParts, ...]: ...
+    def take(self, event: Event, sight: Sight) -> Iterable[Signal]: ...
+    def run(self, steady: float) -> Iterable[Signal]: ...
+    def due(self) -> float | None: ...
+
+
+class EventCondition:
+    """A condition on which time alone has no effect."""
+
+    def run(self, steady: float) -> Iterable[Signal]:
+        """Nothing: time alone changes nothing."""
+        return ()
+
+    def due(self) -> float | None:
+        """Never."""
+        return None
+
+
+def number(value: object) -> float | None:
+    """A finite number of an event's field; a rule of the user's may capture text."""
+    if type(value) is int or type(value) is float:
+        return float(value) if math.isfinite(value) else None
+    return None

@@ -10,12 +10,13 @@ from recompile_watch.core.moments import Clock
 from recompile_watch.core.shelves import Shelf
 
 MAX_SILENCES = 500
-KEPT_S = 7 * 86_400.0  # an ended one is kept so long: the clock may have been wrong
+KEPT_S = 7 * 86_400.0  # an ended one is kept for so long of observed time: the clock may have been wrong
 
 
 @dataclass(slots=True)
 class KeptSilence:
-    """One silence. until, made_at: epoch seconds. number: of all silences. is_active: as it was looked at last."""
+    """One silence. until, made_at: epoch seconds. number: of all silences. is_active: as it was looked at last.
+    ended_at: on the steady clock."""
 
     id: str
     number: int
@@ -25,6 +26,7 @@ class KeptSilence:
     why: str
     made_at: float
     is_active: bool = True
+    ended_at: float | None = None
 
 
 class Silences:
@@ -45,7 +47,7 @@ class Silences:
 
     def end(self, kept: KeptSilence) -> None:
         """Ends a silence now."""
-        kept.until, kept.is_active = min(kept.until, self._clock.wall), False
+        kept.until, kept.is_active, kept.ended_at = min(kept.until, self._clock.wall), False, self._clock.steady
         self.shelf.put(kept.id, kept)
 
     def named(self, start: str) -> list[KeptSilence]:
@@ -58,16 +60,16 @@ class Silences:
 
     def due(self, kept: KeptSilence) -> float:
         """When it has to be looked at next, on the steady clock: at its end, and when it is forgotten."""
-        return (kept.until if kept.is_active else kept.until + KEPT_S) - self._clock.lost
+        return kept.until - self._clock.lost if kept.ended_at is None else kept.ended_at + KEPT_S
 
     def review(self, kept: KeptSilence) -> bool:
         """Looks whether it holds now. True when that changed: it ended, or a clock that was wrong was set right."""
         holds = kept.until > self._clock.wall
-        if not holds and self._clock.wall >= kept.until + KEPT_S:
+        if not holds and kept.ended_at is not None and self._clock.steady >= kept.ended_at + KEPT_S:
             self.shelf.drop(kept.id)
+            return False
         if holds == kept.is_active:
             return False
-        kept.is_active = holds
-        if kept.id in self.shelf:
-            self.shelf.put(kept.id, kept)
+        kept.is_active, kept.ended_at = holds, None if holds else self._clock.steady
+        self.shelf.put(kept.id, kept)
         return True

@@ -23,13 +23,12 @@ from recompile_watch.core.remedies import Catalog
 from recompile_watch.core.retelling import Retelling
 from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.shelves import KeyedParts, Shelf
-from recompile_watch.core.signals import signal_of
 from recompile_watch.core.silences import Silences
 from recompile_watch.core.watch_settings import WatchSettings
 
 HEARTBEAT = "heartbeat"
 HEARTBEAT_S = 60.0
-MAX_FRESH_ROWS = 20  # whose words are made anew for one step; the others follow when they are told
+MAX_FRESH_ROWS = 20  # whose words and advice are made anew for one step; ``incident`` gives those of the others when they are asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +74,9 @@ class Watch:
         self._silences = Silences(parts, self._clock)
         self._desks = Desks(settings.receivers, parts, self._casebook, self._clock, self._agenda, host)
         self._course = Course(settings, parts, self._casebook, self._silences, self._desks, self._clock, self._agenda, is_market_open, host)
+        self._shelves: tuple[KeyedParts, ...] = (
+            self._clocks, self._backlogs, self._times.shelf, self._silences.shelf, self._desks.shelf, *self._casebook.shelves, *self._course.shelves,
+        )  # fmt: skip
         if not self._is_new:
             self._schedule()
 
@@ -85,9 +87,12 @@ class Watch:
         if not self._is_new and now < self._clock.wall - BACK_S:
             self._arrive(now)
         is_first = True
+        is_undated = all(self._times.printed(event, now) is None for one in heard for event in one.events)
+        if is_old and self._backlogs.get("backlog") is None and not len(self._casebook.shelf):
+            self._go_back(heard, now)
         for one in heard:
             for record in _records(one.events):
-                reading = now if self._is_new else self._clock.wall
+                reading = now if self._is_new or is_undated else self._clock.wall
                 dated = [(self._times.of(event, one.stream, reading, now), event) for event in record]
                 self._reach(min(dated[0][0], now), is_first=is_first and not is_old)
                 is_first = False
@@ -96,7 +101,7 @@ class Watch:
                 self._run_to(self._clock.wall)
         self._close(heard, now, is_old=is_old)
         for trouble in troubles:
-            self._course.signal(signal_of(trouble), None, self._clock.wall)
+            self._course.trouble(trouble)
         self._run_to(self._clock.wall)
         return self._step()
 
@@ -132,13 +137,41 @@ class Watch:
         return self._step()
 
     def memory(self) -> dict[str, Json]:
-        """Everything that has to be remembered over a restart, by key."""
-        return {key: part for shelf in self._shelves() for key, part in shelf.everything().items()}
+        """Everything that has to be remembered over a restart, by key; whoever stores it keeps the order of the fields."""
+        return {key: part for shelf in self._shelves for key, part in shelf.everything().items()}
 
     def incident(self, name: str) -> dict[str, Json] | None:
         """An incident as a row, its words made anew; None when there is none of that id."""
         found = self._casebook.get(name)
         return None if found is None else self._course.row(found)
+
+    def silences(self) -> list[dict[str, Json]]:
+        """The silences, the oldest first: id, matchers, until (epoch seconds), who, why, and whether it holds now."""
+        kept = sorted(self._silences.shelf.values(), key=lambda one: one.number)
+        return [
+            {
+                "id": one.id,
+                "matchers": [str(item) for item in one.matchers],
+                "until": one.until,
+                "who": one.who,
+                "why": one.why,
+                "holds": one.is_active,
+            }
+            for one in kept
+        ]
+
+    @property
+    def overflowed(self) -> int:
+        """How many problems got no incident of their own because there were too many, since the first start."""
+        return self._casebook.counter.overflowed
+
+    def _go_back(self, heard: Sequence[Heard], now: float) -> None:
+        """Old logs are read at the first start: from here on time is theirs, so that what was over in them is over."""
+        times = (self._times.printed(event, now) for one in heard for event in one.events)
+        first = next((at for at in times if at is not None), None)
+        if first is not None and not self._is_new and first < self._clock.wall:
+            self._clock.jump_to(first)
+            self._schedule()
 
     def _close(self, heard: Sequence[Heard], now: float, *, is_old: bool) -> None:
         """The end of a call: the clocks arrive at its time, unless old logs are being read."""
@@ -198,12 +231,7 @@ class Watch:
                 incidents[name] = self._course.row(found, is_fresh=len(incidents) < MAX_FRESH_ROWS)
         notices = tuple(self._desks.made)
         self._desks.made.clear()
-        return Step(incidents, notices, {key: part for shelf in self._shelves() for key, part in shelf.changes().items()})
-
-    def _shelves(self) -> Iterator[KeyedParts]:
-        yield from (self._clocks, self._backlogs, self._times.shelf, self._silences.shelf, self._desks.shelf)
-        yield from self._casebook.shelves
-        yield from self._course.shelves
+        return Step(incidents, notices, {key: part for shelf in self._shelves for key, part in shelf.changes().items()})
 
 
 def _records(events: Sequence[Event]) -> Iterator[list[Event]]:

@@ -33,8 +33,9 @@ class Receiver:
     group_by: fields of an incident; what differs in one of them goes into another message. Default none: one message.
     critical_wait_s: seconds to wait for more before a critical incident is told; default 0, at once.
     warning_wait_s: the same for milder ones; default 30.
-    resolve_wait_s: the same for what is over; default 60.
-    same_kind_wait_s: after a message about a kind of milder incident, how long further ones of that kind wait; default 1 h.
+    resolve_wait_s: the same for a critical incident that is over; default 60.
+    same_kind_wait_s: after a message about a kind of milder incident, how long further ones of that kind wait, unless
+    another message goes out, which takes them along; also how long milder ones that are over wait for each other; 30 min.
     burst: messages that may go out without a pause; default 4.
     pause_s: seconds for which one more of them is allowed; default 60.
     repeat_interval_s: when what still goes on is told again; default 24 h, 0 never.
@@ -54,7 +55,7 @@ class Receiver:
     critical_wait_s: float = 0.0
     warning_wait_s: float = 30.0
     resolve_wait_s: float = 60.0
-    same_kind_wait_s: float = HOUR_S
+    same_kind_wait_s: float = 1800.0
     burst: int = 4
     pause_s: float = 60.0
     repeat_interval_s: float = DAY_S

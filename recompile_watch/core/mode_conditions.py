@@ -1,0 +1,86 @@
+"""Drift: a model does not run as it is declared to."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from recompile_watch.core.events import TORCH_KINDS, Event
+from recompile_watch.core.shelves import Shelf
+from recompile_watch.core.sight import Sight
+from recompile_watch.core.signals import Signal
+from recompile_watch.core.watch_settings import DeclaredModel
+from recompile_watch.core.wording import model_of
+
+SETTLES_S = 60.0  # after a load the line that says "compiled" follows within a second; eager says nothing
+
+
+@dataclass(slots=True)
+class Observed:
+    """How a model was seen to run. says_compiled: its loader prints a line when it compiles. settles_at: when a load
+    without such a line means eager, on the steady clock."""
+
+    is_drifting: bool = False
+    says_compiled: bool = False
+    settles_at: float | None = None
+
+
+class DriftCondition:
+    """Compares what is declared with what the log shows; what it does not show is no drift."""
+
+    kinds = TORCH_KINDS | {"compile_mode", "model_load"}
+
+    def __init__(self, models: tuple[DeclaredModel, ...], parts: Mapping[str, object]) -> None:
+        self._declared = {model.name: model.declared for model in models}
+        self._observed = Shelf("drift", Observed, parts, 1_000)
+        self.shelves = (self._observed,)
+        if not models:
+            self.kinds = frozenset()
+
+    def take(self, event: Event, sight: Sight) -> Iterator[Signal]:
+        """A line that shows how a model runs."""
+        model = model_of(event)
+        declared = self._declared.get(model or "")
+        if model is None or declared is None:
+            return
+        observed = self._observed.get(model) or Observed()
+        if event.kind == "model_load":
+            observed.settles_at = sight.steady + SETTLES_S
+        elif event.kind == "compile_mode":
+            is_compiled, mode = bool(event.extra.get("compiled")), event.extra.get("mode")
+            observed.says_compiled = observed.says_compiled or is_compiled
+            observed.settles_at = None
+            shown = (str(mode) if mode else "compiled") if is_compiled else "eager"
+            yield from self._judge(observed, model, declared, shown)
+        elif declared == "eager" and not observed.is_drifting:
+            observed.settles_at = None
+            yield from self._judge(observed, model, declared, "compiled")
+        else:
+            observed.settles_at = None
+        self._observed.put(model, observed)
+
+    def run(self, steady: float) -> Iterator[Signal]:
+        """The models that were loaded a while ago and did not say that they compile."""
+        for model, observed in list(self._observed.items()):
+            if observed.settles_at is not None and steady >= observed.settles_at:
+                observed.settles_at = None
+                if observed.says_compiled and model in self._declared:
+                    yield from self._judge(observed, model, self._declared[model], "eager")
+                self._observed.put(model, observed)
+
+    def due(self) -> float | None:
+        """The earliest such moment."""
+        return min((one.settles_at for one in self._observed.values() if one.settles_at is not None), default=None)
+
+    def _judge(self, observed: Observed, model: str, declared: str, shown: str) -> Iterator[Signal]:
+        agrees = declared == shown or (declared == "compiled" and shown != "eager") or (shown == "compiled" and declared != "eager")
+        if agrees is not observed.is_drifting:
+            return
+        observed.is_drifting = not agrees
+        is_eager = declared == "eager"
+        remedies = ("disable_compile_for_model", "restart_to_apply") if is_eager else ("restart_to_apply",)
+        runs = "runs in eager mode" if shown == "eager" else "runs compiled" + (f" ({shown})" if shown != "compiled" else "")
+        yield Signal(
+            "mode_drift", model, "warning", f"{model} is declared {declared}, but {runs}",
+            "The setting is not in force in the running process: what it was meant to prevent can happen." if is_eager
+            else "What was measured and decided does not hold for the running process.",
+            model=model, cause=shown, is_over=agrees, remedies=remedies,
+        )  # fmt: skip

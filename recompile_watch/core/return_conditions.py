@@ -1,0 +1,150 @@
+"""Returns that are bad, and symbols that an analysis left out."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from statistics import median
+
+from recompile_watch.core.events import Event
+from recompile_watch.core.shelves import Shelf
+from recompile_watch.core.sight import EventCondition, Sight, number
+from recompile_watch.core.signals import Signal
+from recompile_watch.core.symbols import is_crypto
+from recompile_watch.core.watch_settings import ReturnSettings
+
+MAX_SERIES = 2_000
+MAX_SYMBOLS = 200
+HISTORY = 3
+REGULAR = 2  # in so many of the latest analyses a symbol must have been to be missed
+FINISH_S = 120.0  # the plan and the tables stand in different files; so long the last table may come after the plan
+
+
+@dataclass(slots=True)
+class Returns:
+    """The returns of one symbol and strategy, in log order, as shares."""
+
+    values: list[float] = field(default_factory=list)
+    is_low: bool = False
+
+
+class ReturnCondition(EventCondition):
+    """A strategy's return is below a bound, below its own normal level, or changed its sign."""
+
+    kinds = frozenset({"strategy_return"})
+
+    def __init__(self, settings: ReturnSettings, parts: Mapping[str, object]) -> None:
+        self._settings = settings
+        self._series = Shelf("returns", Returns, parts, MAX_SERIES)
+        self.shelves = (self._series,)
+
+    def take(self, event: Event, sight: Sight) -> Iterator[Signal]:
+        """A row of a strategy table."""
+        value = number(event.extra.get("return"))
+        strategy, symbol = str(event.extra.get("strategy")), str(event.extra.get("symbol"))
+        if value is None or ("*" not in self._settings.strategies and strategy not in self._settings.strategies):
+            return
+        key = f"{symbol} {strategy}"
+        series = self._series.get(key) or Returns()
+        normal = median(series.values) if len(series.values) >= self._settings.normal_from else None
+        cause = self._cause(value, normal)
+        if (cause is not None) != series.is_low:
+            series.is_low = cause is not None
+            yield self._signal(symbol, strategy, value, normal, cause, len(series.values))
+        series.values = [*series.values, value][-self._settings.window :]
+        self._series.put(key, series)
+
+    def _cause(self, value: float, normal: float | None) -> str | None:
+        settings = self._settings
+        if normal is not None and value < 0 < normal and normal - value >= settings.margin:
+            return "sign_flip"
+        if value < settings.bound:
+            return "below_bound"
+        is_drop = normal is not None and normal > 0 and value < normal * (1 - settings.drop) and normal - value >= settings.margin
+        return "below_normal" if is_drop else None
+
+    def _signal(self, symbol: str, strategy: str, value: float, normal: float | None, cause: str | None, n: int) -> Signal:
+        usual = f"; normally {normal:+.2%} (median of {n} analyses)" if normal is not None else f"; normal level not known yet ({n} analyses)"
+        bound = f", below the bound of {self._settings.bound:+.2%}" if cause == "below_bound" else ""
+        return Signal(
+            "return_low", f"{symbol} {strategy}", "warning", f"{symbol}: {strategy} returns {value:+.2%}{bound}{usual}",
+            "The bot sizes its trades by this simulated return." if cause != "sign_flip" else "What earned now loses in the simulation.",
+            symbol=symbol, cause=cause, is_over=cause is None,
+        )  # fmt: skip
+
+
+@dataclass(slots=True)
+class Cycle:
+    """The analysis of one source that is running. history: symbols of the latest ones. finish_at: on the steady clock."""
+
+    name: str = ""
+    symbols: list[str] = field(default_factory=list)
+    history: list[list[str]] = field(default_factory=list)
+    finish_at: float | None = None
+    missing: list[str] = field(default_factory=list)
+    is_running: bool = False
+
+
+class MissingSymbolCondition:
+    """An analysis finished without a symbol that the ones before had."""
+
+    kinds = frozenset({"analysis_start", "plan", "strategy_return"})
+
+    def __init__(self, parts: Mapping[str, object]) -> None:
+        self._cycles = Shelf("cycle", Cycle, parts, 100)
+        self.shelves = (self._cycles,)
+
+    def take(self, event: Event, sight: Sight) -> Iterator[Signal]:
+        """A part of an analysis."""
+        cycle = self._cycles.get(sight.source) or Cycle()
+        match event.kind:
+            case "analysis_start":
+                yield from self._finish(cycle)
+                cycle.name, cycle.symbols, cycle.is_running = str(event.extra.get("analysis") or ""), [], True
+            case "plan" if cycle.is_running:
+                cycle.finish_at = sight.steady + FINISH_S
+            case "strategy_return":
+                symbol = event.extra.get("symbol")
+                if not isinstance(symbol, str) or symbol in cycle.symbols or len(cycle.symbols) >= MAX_SYMBOLS:
+                    return
+                cycle.symbols.append(symbol)
+        self._cycles.put(sight.source, cycle)
+
+    def run(self, steady: float) -> Iterator[Signal]:
+        """The analyses whose end has come."""
+        for source, cycle in list(self._cycles.items()):
+            if cycle.finish_at is not None and steady >= cycle.finish_at:
+                yield from self._finish(cycle)
+                self._cycles.put(source, cycle)
+
+    def due(self) -> float | None:
+        """The earliest end."""
+        return min((cycle.finish_at for cycle in self._cycles.values() if cycle.finish_at is not None), default=None)
+
+    def _finish(self, cycle: Cycle) -> Iterator[Signal]:
+        """Judges the analysis that ended; one that was cut off by the next start counts as well."""
+        is_judged = cycle.finish_at is not None
+        cycle.finish_at = None
+        if not is_judged or not cycle.is_running:
+            return
+        cycle.is_running = False
+        is_crypto_only = cycle.name.upper().startswith("CRYPTO")
+        expected = [symbol for symbol in _regular(cycle.history) if is_crypto(symbol) or not is_crypto_only]
+        missing = [symbol for symbol in expected if symbol not in cycle.symbols]
+        for symbol in sorted({*missing, *cycle.missing}):
+            if (symbol in missing) != (symbol in cycle.missing):
+                yield _missing(symbol, cycle.name, is_over=symbol not in missing)
+        cycle.missing = missing
+        if not is_crypto_only and cycle.symbols:
+            cycle.history = [*cycle.history, cycle.symbols][-HISTORY:]
+
+
+def _regular(history: list[list[str]]) -> Iterable[str]:
+    names = dict.fromkeys(symbol for symbols in history for symbol in symbols)
+    return [name for name in names if sum(name in symbols for symbols in history) >= REGULAR]
+
+
+def _missing(symbol: str, analysis: str, *, is_over: bool) -> Signal:
+    name = f"The {analysis.lower()} analysis" if analysis else "An analysis"
+    return Signal(
+        "symbol_missing", symbol, "warning", f"{name} finished without {symbol}, which the ones before had",
+        f"The bot has no new forecast for {symbol}: an open position in it goes unattended.", symbol=symbol, is_over=is_over,
+    )  # fmt: skip
