@@ -174,6 +174,13 @@ class Lineage:
 
     def _resume_copy(self, stream: Stream, mark: Mark, family: Family, status: os.stat_result | None) -> None:
         home = home_of(mark, family, self._is_taken)
+        if (
+            home is not None
+            and not mark.head_bytes
+            and (self._is_packed_copy(stream, home[0].path, None) or self._packed_elder(stream, home[0].path))
+        ):
+            home[1].close()
+            home = None
         if home is not None:
             self._take_up(stream, mark, home[1], is_current=False, is_complete=True)
             return

@@ -11,13 +11,13 @@ from recompile_watch.sources.marks import Mark
 
 _FIRST_PAUSE_S = 1.0
 _LONGEST_PAUSE_S = 30.0
-# However far the wall clock jumps between two polls, timers go on by no more.
-_LONGEST_STEP_S = 60.0
+# However far the wall clock jumps between two polls (it was set, the machine slept), timers go on by no more.
+_LONGEST_STEP_S = 10.0
 
 
 @dataclass(slots=True)
 class Clock:
-    """Seconds of watching: follows the wall clock, never back, and no jump of it by more than a minute."""
+    """Seconds of watching: follows the wall clock, never back, and no jump of it by more than ten seconds."""
 
     seconds: float = 0.0
     _last: float | None = None
