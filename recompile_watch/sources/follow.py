@@ -17,6 +17,7 @@ from recompile_watch.sources.generation import Generation, Outcome
 from recompile_watch.sources.lineage import Lineage
 from recompile_watch.sources.marks import Around, Chunk, GenerationEnded, GenerationStarted, Mark, Progress, Watched
 from recompile_watch.sources.opening import shown, source_error
+from recompile_watch.sources.roster import Roster
 from recompile_watch.sources.stream import Clock, Stream, Troubles
 
 __all__ = ["Around", "Chunk", "FollowSettings", "Follower", "GenerationEnded", "GenerationStarted", "Heard", "Mark", "Progress", "Watched"]
@@ -38,7 +39,8 @@ class Follower:
         self._clock = Clock()
         self._troubles = Troubles()
         self._given: list[Heard] = []
-        self._lineage = Lineage(settings, self._clock, self._troubles, self._given.append)
+        self._roster = Roster(settings.max_line_bytes, self._clock)
+        self._lineage = Lineage(settings, self._clock, self._troubles, self._roster, self._given.append)
         self._streams = self._lineage.streams
         self._watched = watched
         self._looked_at: float | None = None
@@ -78,26 +80,26 @@ class Follower:
 
     def mark(self, stream: str, generation: int, position: int, lines: int) -> Mark:
         """The mark for a position at or before what was given of that generation. Raises KeyError for one never given."""
-        reading = self._reading(stream, generation) or self._lineage.finished.get((stream, generation))
+        reading = self._reading(stream, generation) or self._roster.finished.get((stream, generation))
         if reading is not None:
             return reading.mark(position, lines)
         waiting = {mark.generation: mark for mark in self._streams[stream].pending}
-        return waiting[generation] if generation in waiting else self._lineage.lost[stream, generation]
+        return waiting[generation] if generation in waiting else self._roster.lost[stream, generation]
 
     def release(self, stream: str, generation: int) -> Mark | None:
         """All of an ended generation was committed: the mark to keep for it, or None where its mark can be deleted.
 
         A mark that is kept tells, after a restart, that the file was read already; `marks.outlived` says when it has served.
         """
-        self._lineage.lost.pop((stream, generation), None)
-        reading = self._lineage.finished.pop((stream, generation), None)
+        self._roster.lost.pop((stream, generation), None)
+        reading = self._roster.finished.pop((stream, generation), None)
         if reading is None or reading.is_void:
             return None
         return reading.mark(reading.position, reading.lines, ended_at=self._lineage.now)
 
     def excerpt(self, stream: str, generation: int, offset: int, before_lines: int, after_lines: int, max_bytes: int = 16384) -> Around | None:
         """Lines around the one that `offset` stands in; None where they cannot be read any more. Half of `max_bytes` bounds each side."""
-        reading = self._reading(stream, generation) or self._lineage.finished.get((stream, generation))
+        reading = self._reading(stream, generation) or self._roster.finished.get((stream, generation))
         return None if reading is None else reading.excerpt(offset, before_lines, after_lines, max_bytes // 2)
 
     def progress(self) -> list[Progress]:
@@ -123,7 +125,7 @@ class Follower:
                 stream.pending.append(mark)
             else:
                 stream.last = mark
-                self._lineage.remember(mark)
+                self._roster.remember(mark)
 
     def _discover(self, now: float) -> None:
         found = self._discovery.look(self._streams)
@@ -194,7 +196,7 @@ class Follower:
 
     def _park_idle(self) -> None:
         """Closes the files that were quiet for longest, when too many are open."""
-        surplus = self._lineage.open_count - self._settings.max_open
+        surplus = self._roster.open_count - self._settings.max_open
         if surplus <= 0:
             return
         idle = [(reading.quiet_since, stream.path) for stream in self._streams.values() if (reading := stream.current) and reading.is_drained]
@@ -255,7 +257,7 @@ class Follower:
         """A file that fails while it is read (ESTALE, EIO) is found and opened again, as after a restart."""
         text = str(source_error(stream.path, error)) if isinstance(error, OSError) else str(error)
         stream.pending = sorted([*stream.pending, reading.mark(reading.position, reading.lines)], key=lambda mark: mark.generation)
-        self._lineage.finished[stream.path, reading.number] = reading
+        self._roster.finished[stream.path, reading.number] = reading
         self._lineage.drop(stream, reading)
         self._fail(stream, text)
 

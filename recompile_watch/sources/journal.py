@@ -59,6 +59,7 @@ class Journal:
         self._is_told = False
         self._clock, self._pause, self._troubles = Clock(), Pause(), Troubles()
         self._child: subprocess.Popen[bytes] | None = None
+        self._gap: list[Trouble] = []
         self._held = self._said = b""
         self._resumed_at = self._cursor
         self.has_more = False
@@ -82,7 +83,8 @@ class Journal:
             self._start()
         if self._child is not None:
             heard += self._read(self._child, budget_bytes)
-        return heard + self._troubles.news()
+        gap, self._gap = self._gap, []
+        return [*heard, *gap, *self._troubles.news()]
 
     def mark(self, position: int, lines: int) -> Mark:
         """The mark for a position that is the end of an entry given, or before the first."""
@@ -164,7 +166,7 @@ class Journal:
     def _lose_cursor(self) -> None:
         """The entry was vacuumed away: what is there now is younger."""
         self._cursor = None
-        self._troubles.once(Trouble(TroubleKind.GAP, STREAM, "the journal no longer has the last entry read; entries after it may be lost"))
+        self._gap = [Trouble(TroubleKind.GAP, STREAM, "the journal no longer has the last entry read; entries after it may be lost")]
 
     def _fail(self, text: str) -> None:
         self._pause.lengthen(self._clock.seconds)

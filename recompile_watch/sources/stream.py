@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from recompile_watch.core.heard import Trouble, TroubleKind
 from recompile_watch.sources.generation import Generation
 from recompile_watch.sources.marks import Mark
+from recompile_watch.sources.opening import shown
 
 _FIRST_PAUSE_S = 1.0
 _LONGEST_PAUSE_S = 30.0
@@ -118,11 +119,15 @@ class Troubles:
             self._open.discard((kind, subject))
             self._news.append(Trouble(kind, subject, text, is_over=True))
 
-    def once(self, trouble: Trouble) -> None:
-        """Something that happened, with no end to wait for."""
-        self._news.append(trouble)
-
     def news(self) -> list[Trouble]:
         """What is to be told since the last call."""
         news, self._news = self._news, []
         return news
+
+    def gap(self, stream: Stream, mark: Mark, how: str) -> None:
+        """Something of `stream` is lost; how much nobody can know, as more may have been written than was ever seen."""
+        stream.gaps += 1
+        known = max(0, mark.size_bytes - mark.position)
+        amount = f"at least {known} bytes" if known else "what was written since the last look"
+        text = f"{shown(stream.path)} {how}; {amount} may be lost; let the log be rotated by renaming, and less often than it is looked at"
+        self._news.append(Trouble(TroubleKind.GAP, stream.path, text))
