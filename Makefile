@@ -6,13 +6,14 @@ STAMP := $(VENV)/.installed
 DEMO := sample_logs/bot-2025-10-30.log
 FUZZ_SECONDS ?= 600
 FUZZ_SEED ?= 1
+SCHEDULES ?= 1000
 
 # The torch that proves the remedies; it gets an environment of its own.
 TORCH ?= torch==2.13.0
 TORCH_VENV ?= .venv-torch
 PROVE ?= --markdown docs/remedies.md
 
-.PHONY: demo test bench fuzz corpus prove clean
+.PHONY: demo test bench fuzz follow corpus prove clean
 
 demo: $(STAMP)
 	@$(BIN)/recompile-watch analyze --tz UTC $(DEMO) || test $$? -le 2
@@ -29,6 +30,9 @@ bench: $(STAMP)
 
 fuzz: $(STAMP)
 	$(BIN)/python -m tests.fuzz.run --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED) --report docs/fuzzing.md
+
+follow: $(STAMP)
+	$(BIN)/python -m tests.sources.follow_schedules --schedules $(SCHEDULES) --seed $(FUZZ_SEED) --report docs/following.md
 
 corpus: $(STAMP)
 	@test -d "$(CORPUS)" || { echo "usage: make corpus CORPUS=folder (it holds one folder per torch version)"; exit 64; }

@@ -29,10 +29,11 @@ class Outcome(Enum):
 class Generation:
     """Reading of one generation. position: of the first byte not given; lines: line feeds before it.
 
-    is_current: the path leads to its file. is_complete: nobody writes to its file any more: a copy, or packed.
-    is_void: it ended, and what was read of it is on no disk any more. backlog_end: bytes before it were there at the very first start. counted_to: line feeds are counted up to here, the rest
-    up to the position before anything is given. quiet_since: the watch's clock at the last growth. last_growth_at: epoch
-    seconds. inherited_head: the signature that a mark brought along, where the bytes cannot be read again.
+    is_current: the path leads to its file. is_complete: nobody writes to its file any more: a copy, or packed. is_void: it
+    ended, and what was read of it is on no disk any more. backlog_end: bytes before it were there at the very first start.
+    counted_to: line feeds are counted up to here, the rest up to the position before anything is given. links: names of its
+    file. quiet_since: the watch's clock at the last growth; last_growth_at: epoch seconds. inherited_head: the signature that a
+    mark brought along, where the bytes cannot be read again.
     """
 
     stream: str

@@ -88,6 +88,7 @@ class Lineage:
     def refilled(self, stream: Stream, reading: Generation) -> None:
         """The empty file of `reading` has changed: what came and went in it since may stand in copies, which are older."""
         mark = reading.mark(0, 0)
+        reading.grow_head()  # what it holds now may have been packed already, and is no other's
         newest = stream.newest
         self._read_missed(stream, mark, family_of(stream.path, self._settings.rotated_folders), None)
         if stream.newest > newest:
@@ -213,7 +214,8 @@ class Lineage:
         for sibling in siblings:
             if sibling.path != home and os.path.realpath(sibling.path) != os.path.realpath(stream.path):
                 self._begin_missed(stream, sibling, beside)
-        if is_missing:
+        if is_missing and stream.gap_after != mark.generation:
+            stream.gap_after = mark.generation
             self._troubles.gap(stream, mark, "was rotated more than once between two looks, and one of the rotated files is gone")
 
     def _begin_missed(self, stream: Stream, sibling: Sibling, beside: Generation | None = None) -> None:

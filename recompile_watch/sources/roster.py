@@ -74,9 +74,10 @@ class Roster:
         return next((mark for mark in self._elders.get(stream.path, ()) if holds_at(path, mark)), None)
 
     def is_packed_copy(self, stream: Stream, path: str, beside: Generation | None = None) -> bool:
-        """The file that was packed into this one is open still and is read to its end."""
+        """The file that was packed into this one is being read still, or waits to be found again."""
         open_ones = [*stream.generations(), *([beside] if beside is not None else [])]
-        return any(holds_at(path, reading.mark(reading.position, reading.lines)) for reading in open_ones)
+        marks = [reading.mark(reading.position, reading.lines) for reading in open_ones]
+        return any(holds_at(path, mark) for mark in [*marks, *stream.pending])
 
 
 def holds_at(path: str, mark: Mark) -> bool:

@@ -55,7 +55,8 @@ class Stream:
     were not found again yet, oldest first. last: the newest generation that is read no more, or how the path was last seen
     without one. newest: number of the newest generation. first_size: the size at the very first start, else None.
     resume_at: when to try again those of them that could not be read. changed: files (device, inode) that no longer hold what
-    was read of them. parked: (device, inode, size, modification) under which the pending file was closed to save a descriptor.
+    was read of them. gap_after: the generation after which a whole file is known to be missing.
+    parked: (device, inode, size, modification) under which the pending file was closed to save a descriptor.
     folder_stamp, catch_up_at: while the path leads nowhere, when its folder changed and when to look there in any case.
     """
 
@@ -73,6 +74,7 @@ class Stream:
     resume_at: float = 0.0
     changed: list[tuple[int, int]] = field(default_factory=list)
     gaps: int = 0
+    gap_after: int = 0
     hole_bytes: int = 0
     last_growth_at: float | None = None
     problem: str | None = None

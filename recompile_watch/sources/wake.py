@@ -32,7 +32,9 @@ class Wake:
 
     def __init__(self, is_interesting: Callable[[str], bool], *, on_growth: bool = False) -> None:
         self._is_interesting, self._on_growth = is_interesting, on_growth
-        self._read_fd, self._write_fd = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._read_fd, self._write_fd = os.pipe()
+        for fd in (self._read_fd, self._write_fd):
+            os.set_blocking(fd, False)
         self._observer: BaseObserver | None = None
         self._watches: dict[str, ObservedWatch] = {}
         self._is_lost = False
