@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from fnmatch import fnmatch
 
 from recompile_watch.core.errors import SourceError
 from recompile_watch.core.heard import Trouble, TroubleKind
@@ -18,12 +19,13 @@ from recompile_watch.sources.lineage import Lineage
 from recompile_watch.sources.marks import Around, Chunk, GenerationEnded, GenerationStarted, Mark, Progress, Watched
 from recompile_watch.sources.opening import shown, source_error
 from recompile_watch.sources.roster import Roster
+from recompile_watch.sources.rotation import parse_rotated_name
 from recompile_watch.sources.stream import Clock, Stream, Troubles
 
-__all__ = ["Around", "Chunk", "FollowSettings", "Follower", "GenerationEnded", "GenerationStarted", "Heard", "Mark", "Progress", "Watched"]
+__all__ = ["Around", "Chunk", "FollowSettings", "Follower", "GenerationEnded", "GenerationStarted", "Mark", "News", "Progress", "Watched"]
 
 BUDGET_BYTES = 16 << 20
-Heard = Chunk | GenerationStarted | GenerationEnded | Trouble
+News = Chunk | GenerationStarted | GenerationEnded | Trouble
 
 
 class Follower:
@@ -38,7 +40,7 @@ class Follower:
         self._discovery = Discovery(settings.paths, settings.excluded)
         self._clock = Clock()
         self._troubles = Troubles()
-        self._given: list[Heard] = []
+        self._given: list[News] = []
         self._roster = Roster(settings.max_line_bytes, self._clock)
         self._lineage = Lineage(settings, self._clock, self._troubles, self._roster, self._given.append)
         self._streams = self._lineage.streams
@@ -46,11 +48,12 @@ class Follower:
         self._looked_at: float | None = None
         self._discover_at = self._check_at = 0.0
         self._missing: dict[str, float] = {}
+        self._real_paths: frozenset[str] = frozenset()
         self._turn = 0
         self.has_more = False
         self._restore(marks)
 
-    def poll(self, now: float, budget_bytes: int = BUDGET_BYTES) -> list[Heard]:
+    def poll(self, now: float, budget_bytes: int = BUDGET_BYTES) -> list[News]:
         """What is new, of each generation in order; never waits, and reads about `budget_bytes` at most.
 
         `now`: epoch seconds; it may jump. Afterwards `has_more` says that the budget ended it and not the files.
@@ -62,7 +65,7 @@ class Follower:
         if self._clock.seconds >= self._check_at:
             self._check_paths()
         self._read(now, budget_bytes)
-        heard: list[Heard] = [*self._given, *self._troubles.news()]
+        heard: list[News] = [*self._given, *self._troubles.news()]
         self._given.clear()
         return heard
 
@@ -117,6 +120,12 @@ class Follower:
             for reading in list(stream.generations()):
                 self._lineage.drop(stream, reading)
 
+    def concerns(self, path: str) -> bool:
+        """A change of `path` may be news: it is a followed log, rotated from one, or matches. Quick, and safe from any thread."""
+        folder, name = os.path.split(path)
+        is_known = os.path.join(folder, parse_rotated_name(name).stem) in self._real_paths
+        return (is_known or any(fnmatch(path, pattern) for pattern in self._settings.paths)) and not self._discovery.is_excluded(path)
+
     def _restore(self, marks: Sequence[Mark]) -> None:
         for mark in sorted(marks, key=lambda mark: (mark.stream, mark.generation)):
             stream = self._streams.setdefault(mark.stream, Stream(mark.stream))
@@ -131,11 +140,14 @@ class Follower:
         found = self._discovery.look(self._streams)
         for error in found.errors:
             self._troubles.begin(TroubleKind.UNREADABLE, self._settings.name, str(error))
+        if not found.errors:
+            self._troubles.end(TroubleKind.UNREADABLE, self._settings.name, "all folders can be looked through again")
         for pattern, paths in found.by_pattern.items():
             for path in paths:
                 if path not in self._streams:
                     self._add(path, pattern, now)
             self._tell_missing(pattern, any(os.path.exists(path) for path in paths))
+        self._real_paths = frozenset(self._streams).union(os.path.realpath(path) for path in self._streams)
         self._looked_at = now
         self._discover_at = self._clock.seconds + self._settings.discovery_s
         self._check_at = 0.0

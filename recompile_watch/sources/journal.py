@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from recompile_watch.core.heard import Trouble, TroubleKind
-from recompile_watch.sources.follow import BUDGET_BYTES, Heard
+from recompile_watch.sources.follow import BUDGET_BYTES, News
 from recompile_watch.sources.marks import Chunk, GenerationStarted, Mark
 from recompile_watch.sources.stream import Clock, Pause, Troubles
 
@@ -69,10 +69,10 @@ class Journal:
         """The descriptor that has something to read when entries came."""
         return self._child.stdout.fileno() if self._child is not None and self._child.stdout is not None else None
 
-    def poll(self, now: float, budget_bytes: int = BUDGET_BYTES) -> list[Heard]:
+    def poll(self, now: float, budget_bytes: int = BUDGET_BYTES) -> list[News]:
         """The entries that came since the last call; never waits for any. `now`: epoch seconds."""
         self._clock.advance(now)
-        heard: list[Heard] = []
+        heard: list[News] = []
         if not self._is_told:
             if self._cursor is None and self._settings.start == "end":
                 self._cursor = f"@{int(now)}"  # no entry to come after, so a time: nothing is skipped when the child must start again
@@ -121,7 +121,7 @@ class Journal:
         os.set_blocking(child.stderr.fileno(), False)
         self._child, self._held, self._said, self._resumed_at = child, b"", b"", self._cursor
 
-    def _read(self, child: subprocess.Popen[bytes], budget_bytes: int) -> list[Heard]:
+    def _read(self, child: subprocess.Popen[bytes], budget_bytes: int) -> list[News]:
         assert child.stdout is not None and child.stderr is not None
         self._said = (self._said + _read_all(child.stderr.fileno(), _ERROR_BYTES)[0])[-_ERROR_BYTES:]
         raw, is_ended = _read_all(child.stdout.fileno(), budget_bytes)
@@ -133,7 +133,7 @@ class Journal:
             self._recover()
         return heard
 
-    def _chunks(self, held: bytes) -> list[Heard]:
+    def _chunks(self, held: bytes) -> list[News]:
         end = held.rfind(b"\n") + 1
         self._held = held[end:] if len(held) - end < _LONGEST_ENTRY_BYTES else b""
         if not end:

@@ -104,8 +104,9 @@ def report(schedules: int, seed: int, broken: int, total: Counter[str], seconds:
     """The page that `--report` writes."""
     rows = "".join(f"| {name.replace('_', ' ')} | {count} |\n" for name, count in sorted(total.items()))
     return (
-        "# Following files\n\nRandom schedules of a bot that writes, a rotator, and a watch that is killed and started again, against a judge that reads\n"
-        "the disk: every line is given once, whole and in order; lost only where its bytes no longer existed anywhere, and then reported.\n\n"
+        "# Following files\n\nRandom schedules of a bot that writes, a rotator, and a watch that is killed and started again, against a judge that\n"
+        "reads the disk: every line is given once, whole and in order; lost only where its bytes no longer existed anywhere, and then\n"
+        "reported.\n\n"
         f"Last run: `python -m tests.sources.follow_schedules --schedules {schedules} --seed {seed}`: {schedules} schedules, "
         f"{broken} broke a law, {seconds:.0f} s.\n\n| step | times |\n|---|---|\n{rows}"
     )

@@ -603,6 +603,15 @@ def test_the_daemons_own_files_are_left_out(tmp_path: Path) -> None:
     assert watch.poll() == b"bot.log\n"
 
 
+def test_what_concerns_a_watch(tmp_path: Path) -> None:
+    """Followed logs, their rotated names and what matches; neither neighbours nor the daemon's own files."""
+    append(tmp_path / "bot.log", b"one\n")
+    watch = Watch(tmp_path, "bot.log", "runs/*.log", settings=replace(FROM_BEGIN, excluded=(str(tmp_path / "runs" / "own.log"),)))
+    watch.poll()
+    names = ("bot.log", "bot.log.1", "bot.log.2.gz", "runs/7.log", "runs/own.log", "other.log", "bot.txt")
+    assert [name for name in names if watch.follower.concerns(str(tmp_path / name))] == list(names[:4])
+
+
 def test_the_budget_bounds_a_poll(tmp_path: Path) -> None:
     """A poll reads about its budget and says that there is more; several files get their turns."""
     for name in ("a.log", "b.log"):
