@@ -21,7 +21,7 @@ class Outcome(Enum):
 
     NOTHING = auto()  # no whole line, for now
     WORKED = auto()  # on the way: lines counted, a hole skipped
-    FIRST_BYTES = auto()  # the file was empty and has changed: it may have been filled, copied and cut since the last look
+    FIRST_BYTES = auto()  # nothing was given of the file and it has changed: it may have been filled, copied and cut meanwhile
     CUT = auto()  # the file no longer holds what was read: cut short in place, perhaps filled again
 
 
@@ -117,8 +117,9 @@ class Generation:
         return Outcome.NOTHING if is_idle else self._chunk_of(block, status.st_size)
 
     def was_filled(self, status: os.stat_result) -> bool:
-        """The path's file was empty when it was looked at last, and has changed; said once for each such change."""
-        if not self.is_current or self.head or self._seen[0] or self._seen[:2] in ((status.st_size, status.st_mtime_ns), self._announced):
+        """Nothing was given of the path's file yet, and it has changed since it was looked at; said once for each such change."""
+        stamp = status.st_size, status.st_mtime_ns
+        if not self.is_current or self.position or self._seen[0] < 0 or self._seen[:2] in (stamp, self._announced):
             return False
         self._announced = self._seen[:2]
         return True

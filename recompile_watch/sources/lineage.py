@@ -86,7 +86,7 @@ class Lineage:
             stream.older.insert(at, new)
 
     def refilled(self, stream: Stream, reading: Generation) -> None:
-        """The empty file of `reading` has changed: what came and went in it since may stand in copies, which are older."""
+        """The file of `reading`, of which nothing was given, has changed: what came and went in it may stand in copies, which are older."""
         mark = reading.mark(0, 0)
         reading.grow_head()  # what it holds now may have been packed already, and is no other's
         newest = stream.newest

@@ -94,7 +94,8 @@ class Resumption:
         if content is None:
             return False
         status = content.status()
-        if self._roster.is_open((status.st_dev, status.st_ino)):
+        is_another = not mark.head_bytes and status.st_mtime_ns != mark.modified_ns  # in an inode that was used again
+        if is_another or self._roster.is_open((status.st_dev, status.st_ino)):
             content.close()
             return False
         self._take_up(stream, mark, content, is_current=path == stream.path, is_complete=False)
