@@ -81,13 +81,11 @@ class Roster:
 
 
 def holds_at(path: str, mark: Mark) -> bool:
-    """The file at `path` holds what `mark` saw; also where nobody may read it, as its place says so then."""
+    """The file at `path` holds what `mark` saw; False where it cannot be read, as an inode alone may be another's by now."""
     if not mark.head_bytes:
         return False
     try:
         content = open_holding(path, mark)
-    except PermissionError:
-        return True  # its inode must do
     except (OSError, SourceError):
         return False
     if content is not None:
