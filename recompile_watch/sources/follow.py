@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from fnmatch import fnmatch
 
 from recompile_watch.core.errors import SourceError
@@ -94,7 +95,9 @@ class Follower:
 
         A mark that is kept tells, after a restart, that the file was read already; `marks.outlived` says when it has served.
         """
-        self._roster.lost.pop((stream, generation), None)
+        lost = self._roster.lost.pop((stream, generation), None)
+        if lost is not None:  # tells, after a restart, since when nothing is known
+            return replace(lost, ended_at=self._lineage.now)
         reading = self._roster.finished.pop((stream, generation), None)
         if reading is None or reading.is_void:
             return None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from recompile_watch.sources.content import Content
-from recompile_watch.sources.identity import SIGNATURE_BYTES, digest
+from recompile_watch.sources.identity import SIGNATURE_BYTES, TELLING_BYTES, digest
 from recompile_watch.sources.marks import Around, Chunk, Mark
 
 BLOCK_BYTES = 1 << 20
@@ -78,6 +78,10 @@ class Generation:
         self.position, self.lines, self.counted_to = position, lines, position
         self._recent = self.content.read(max(0, position - SIGNATURE_BYTES), min(position, SIGNATURE_BYTES))
 
+    def saw(self, size_bytes: int, modified_ns: int) -> None:
+        """What the file was like when it was looked at last, by an earlier run."""
+        self._seen = (size_bytes, modified_ns, 0)
+
     def look_at_head(self) -> None:
         """Takes the signature of what is there already. Raises OSError."""
         status = self.content.status()
@@ -133,10 +137,13 @@ class Generation:
         """The mark for a position at or before what was given."""
         head, tail = self.head[: position or None], self._bytes_before(position)
         head_bytes, head_hash = self.inherited_head or (len(head), digest(head))
+        size_bytes = self.size_bytes
+        if not position and head_bytes < TELLING_BYTES:  # a log that begins alike is no wonder: as good as an empty file
+            head_bytes, head_hash, size_bytes = 0, digest(b""), 0
         is_counting = self.counted_to < position
         return Mark(
             self.stream, self.number, self.device, self.inode, head_bytes, head_hash, position, len(tail), digest(tail),
-            self.lines if is_counting else lines, self.size_bytes, self.modified_ns, ended_at,
+            self.lines if is_counting else lines, size_bytes, self.modified_ns, ended_at,
             counted_bytes=self.counted_to if is_counting else None,
         )  # fmt: skip
 

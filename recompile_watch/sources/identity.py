@@ -8,6 +8,8 @@ from recompile_watch.sources.content import Content, open_content
 from recompile_watch.sources.marks import Mark
 
 SIGNATURE_BYTES = 1024
+# First bytes alone, of a file of which nothing was given yet, tell it from others only from this many on.
+TELLING_BYTES = 64
 # Packed files are searched this far for the bytes before a position; beyond it their first bytes must do.
 _SEARCHED_BYTES = 32 << 20
 

@@ -88,7 +88,9 @@ class Lineage:
     def refilled(self, stream: Stream, reading: Generation) -> None:
         """The file of `reading`, of which nothing was given, has changed: what came and went in it may stand in copies, which are older."""
         mark = reading.mark(0, 0)
-        reading.grow_head()  # what it holds now may have been packed already, and is no other's
+        if not reading.grow_head():  # what it holds now may have been packed already, and is no other's
+            self.cut(stream, reading)
+            return
         newest = stream.newest
         self._read_missed(stream, mark, family_of(stream.path, self._settings.rotated_folders), None)
         if stream.newest > newest:
@@ -161,6 +163,7 @@ class Lineage:
             return
         if any(key == mark.file_key for other in self.streams.values() for mark in other.pending):
             return  # the rotated file of another path, which is found again first
+        self.catch_up(stream)  # first, as this file may not be readable
         content = open_content(stream.path)
         status = content.status()
         if self._roster.is_open((status.st_dev, status.st_ino)):
@@ -173,7 +176,6 @@ class Lineage:
         if elder is not None and status.st_size <= elder.position:
             content.close()
             return
-        self.catch_up(stream)
         self._begin(stream, content, is_current=True, elder=elder)
 
     def _may_have_missed(self, stream: Stream) -> bool:

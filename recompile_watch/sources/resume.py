@@ -108,6 +108,7 @@ class Resumption:
         else:
             reading.inherited_head = mark.head_bytes, mark.head_hash
         reading.start_at(mark.position, mark.lines)
+        reading.saw(mark.size_bytes, mark.modified_ns)
         reading.counted_to = mark.position if mark.counted_bytes is None else mark.counted_bytes
         reading.is_complete, reading.modified_ns = is_complete or not content.is_growing, mark.modified_ns
         reading.is_current = False
