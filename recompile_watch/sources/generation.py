@@ -137,13 +137,12 @@ class Generation:
         """The mark for a position at or before what was given."""
         head, tail = self.head[: position or None], self._bytes_before(position)
         head_bytes, head_hash = self.inherited_head or (len(head), digest(head))
-        size_bytes = self.size_bytes
-        if not position and head_bytes < TELLING_BYTES:  # a log that begins alike is no wonder: as good as an empty file
-            head_bytes, head_hash, size_bytes = 0, digest(b""), 0
+        if not position and head_bytes < TELLING_BYTES:  # a log that begins alike is no wonder: its time tells more
+            head_bytes, head_hash = 0, digest(b"")
         is_counting = self.counted_to < position
         return Mark(
             self.stream, self.number, self.device, self.inode, head_bytes, head_hash, position, len(tail), digest(tail),
-            self.lines if is_counting else lines, size_bytes, self.modified_ns, ended_at,
+            self.lines if is_counting else lines, self.size_bytes, self.modified_ns, ended_at,
             counted_bytes=self.counted_to if is_counting else None,
         )  # fmt: skip
 
