@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from recompile_watch.sources.content import Content
-from recompile_watch.sources.identity import SIGNATURE_BYTES, TELLING_BYTES, digest
+from recompile_watch.sources.identity import SIGNATURE_BYTES, digest
 from recompile_watch.sources.marks import Around, Chunk, Mark
 
 BLOCK_BYTES = 1 << 20
@@ -137,8 +137,6 @@ class Generation:
         """The mark for a position at or before what was given."""
         head, tail = self.head[: position or None], self._bytes_before(position)
         head_bytes, head_hash = self.inherited_head or (len(head), digest(head))
-        if not position and head_bytes < TELLING_BYTES:  # a log that begins alike is no wonder: its time tells more
-            head_bytes, head_hash = 0, digest(b"")
         is_counting = self.counted_to < position
         return Mark(
             self.stream, self.number, self.device, self.inode, head_bytes, head_hash, position, len(tail), digest(tail),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from hashlib import blake2b
 
 from recompile_watch.sources.content import Content, open_content
@@ -17,6 +18,13 @@ _SEARCHED_BYTES = 32 << 20
 def digest(raw: bytes) -> str:
     """The signature of some bytes: 128 bits, in hex."""
     return blake2b(raw, digest_size=16).hexdigest()
+
+
+def storable(mark: Mark) -> Mark:
+    """The mark without first bytes too few to know the file by after a restart: its time tells more then."""
+    if mark.position or mark.head_bytes >= TELLING_BYTES:
+        return mark
+    return replace(mark, head_bytes=0, head_hash=digest(b""))
 
 
 def holds(content: Content, mark: Mark) -> bool:

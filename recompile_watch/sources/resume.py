@@ -69,8 +69,9 @@ class Resumption:
             return
         if status is not None and self._settings.on_replace == "continue" and is_telling(mark) and self._reopen(stream, mark, stream.path):
             return
-        is_there = (status is not None and (status.st_dev, status.st_ino) == mark.file_key) or family.place_of(mark.file_key) is not None
-        if mark.head_bytes or not is_there:
+        is_here = status is not None and (status.st_dev, status.st_ino) == mark.file_key
+        is_shorter = status is not None and is_here and status.st_size < mark.size_bytes
+        if mark.head_bytes or is_shorter or not (is_here or family.place_of(mark.file_key)):
             self._troubles.gap(stream, mark, "went while nobody watched: its file is gone or holds something else")
         if stream.last is None or stream.last.generation <= mark.generation:
             stream.last = mark
