@@ -35,7 +35,7 @@ bench-watch: $(STAMP)
 	$(BIN)/python benchmarks/watch.py --markdown docs/benchmarks-watch.md
 
 crash: $(STAMP)
-	$(BIN)/python -m tests.sources.follow_schedules --schedules $(SCHEDULES) --seed $(FUZZ_SEED)
+	$(BIN)/python -m tests.sources.follow_schedules --schedules $(SCHEDULES) --seed $(FUZZ_SEED) --report docs/following.md
 	$(BIN)/python -m tests.daemon.crash --schedules $(SCHEDULES) --seed $(FUZZ_SEED) --report docs/crash.md
 
 soak: $(STAMP)

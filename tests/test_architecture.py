@@ -48,7 +48,7 @@ READING_ORDER = (
     "versions", "patterns", "remedies", "advice", "wording", "series", "findings", "stories", "baseline",
     "acceptance", "decision", "analysis", "units", "heard", "messages", "notices",
     "notice_json", "parcels", "digests", "delivery",
-    "codec", "shelves", "agenda", "moments", "matchers", "watch_settings", "lifecycle", "tally", "incidents", "signals", "sight", "windows",
+    "codec", "shelves", "agenda", "moments", "matchers", "watch_settings", "lifecycle", "pace", "incidents", "signals", "sight", "windows",
     "normals", "symbols",
     "compile_conditions", "rate_conditions", "level_conditions", "return_conditions", "quote_conditions", "mode_conditions", "absence",
     "conditions", "watched_phases", "retelling", "casebook", "life", "inhibition", "routing", "alerts", "desks", "commands", "silences",

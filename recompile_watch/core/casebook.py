@@ -15,7 +15,7 @@ from recompile_watch.core.retelling import Retelling, words_of
 from recompile_watch.core.rules import SEVERITIES
 from recompile_watch.core.shelves import Shelf
 from recompile_watch.core.signals import Signal
-from recompile_watch.core.tally import Timeline
+from recompile_watch.core.pace import Pace
 from recompile_watch.core.wording import model_of
 
 MAX_INCIDENTS = 10_000
@@ -137,7 +137,7 @@ class Casebook:
         name = fingerprint(key.kind, key.function, key.file, key.subject)
         incident = Incident(
             _id(self._host, name, model, number, now.at), number, name, key.kind, key.function, key.file, key.subject, model, line_no, severity,
-            now.at, now.at, now.steady, now.steady, Timeline(now.at), _NEW_WORDS,
+            now.at, now.at, now.steady, now.steady, Pace(now.at), _NEW_WORDS,
         )  # fmt: skip
         self.shelf.put(incident.id, incident)
         self._index(incident)

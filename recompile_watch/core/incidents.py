@@ -9,7 +9,7 @@ from recompile_watch.core.groups import GroupKey
 from recompile_watch.core.lifecycle import State
 from recompile_watch.core.matchers import Values
 from recompile_watch.core.notices import Place
-from recompile_watch.core.tally import Timeline
+from recompile_watch.core.pace import Pace
 
 MAX_SYMBOLS = 50
 MAX_PROCESSES = 64
@@ -78,7 +78,7 @@ class Incident:
     until: float
     opened: float
     seen: float
-    timeline: Timeline
+    timeline: Pace
     words: Words
     state: State = State.OPEN
     count: int = 0

@@ -63,8 +63,10 @@ class PlainContent:
         return True
 
     def close(self) -> None:
-        """Closes the descriptor."""
-        os.close(self._fd)
+        """Closes the descriptor; reading raises OSError from then on, whatever file gets its number."""
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
 
 
 class PackedContent:
@@ -120,8 +122,10 @@ class PackedContent:
         return self._held[start : start + most_bytes]
 
     def close(self) -> None:
-        """Closes the descriptor."""
-        os.close(self._fd)
+        """Closes the descriptor; reading raises OSError from then on, whatever file gets its number."""
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
 
 
 def open_content(path: str) -> Content:

@@ -43,7 +43,7 @@ class Discovery:
 
     def _paths(self, pattern: str, followed: Collection[str], errors: list[SourceError]) -> tuple[str, ...]:
         if not is_pattern(pattern):
-            return () if self._is_excluded(pattern) else (pattern,)
+            return () if self.is_excluded(pattern) else (pattern,)
         # Real files before links, so that a file followed by both is known by its own name.
         found = sorted(set(matches(pattern, FolderWalk(_LIMITS, errors, Unread()))), key=lambda path: (os.path.islink(path), path))
         known = {*followed, *found}
@@ -58,9 +58,10 @@ class Discovery:
             is_file = stat.S_ISREG(os.stat(path).st_mode)
         except OSError:
             return False
-        return is_file and not self._is_excluded(path)
+        return is_file and not self.is_excluded(path)
 
-    def _is_excluded(self, path: str) -> bool:
+    def is_excluded(self, path: str) -> bool:
+        """`path` is one of the daemon's own, or below one."""
         real = os.path.realpath(path)
         return any(real == excluded or real.startswith(excluded + os.sep) for excluded in self._excluded)
 

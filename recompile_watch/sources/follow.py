@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
+from fnmatch import fnmatch
 
 from recompile_watch.core.errors import SourceError
 from recompile_watch.core.heard import Trouble, TroubleKind
@@ -14,15 +16,18 @@ from recompile_watch.sources.content import PlainContent
 from recompile_watch.sources.discover import Discovery
 from recompile_watch.sources.follow_settings import FollowSettings
 from recompile_watch.sources.generation import Generation, Outcome
+from recompile_watch.sources.identity import storable
 from recompile_watch.sources.lineage import Lineage
 from recompile_watch.sources.marks import Around, Chunk, GenerationEnded, GenerationStarted, Mark, Progress, Watched
 from recompile_watch.sources.opening import shown, source_error
+from recompile_watch.sources.roster import Roster
+from recompile_watch.sources.rotation import parse_rotated_name
 from recompile_watch.sources.stream import Clock, Stream, Troubles
 
-__all__ = ["Around", "Chunk", "FollowSettings", "Follower", "GenerationEnded", "GenerationStarted", "Heard", "Mark", "Progress", "Watched"]
+__all__ = ["Around", "Chunk", "FollowSettings", "Follower", "GenerationEnded", "GenerationStarted", "Mark", "News", "Progress", "Watched"]
 
 BUDGET_BYTES = 16 << 20
-Heard = Chunk | GenerationStarted | GenerationEnded | Trouble
+News = Chunk | GenerationStarted | GenerationEnded | Trouble
 
 
 class Follower:
@@ -39,18 +44,20 @@ class Follower:
         self._discovery = Discovery(settings.paths, settings.excluded)
         self._clock = Clock()
         self._troubles = Troubles()
-        self._given: list[Heard] = []
-        self._lineage = Lineage(settings, self._clock, self._troubles, self._given.append)
+        self._given: list[News] = []
+        self._roster = Roster(settings.max_line_bytes, self._clock)
+        self._lineage = Lineage(settings, self._clock, self._troubles, self._roster, self._given.append)
         self._streams = self._lineage.streams
         self._watched = watched
         self._looked_at: float | None = None
         self._discover_at = self._check_at = 0.0
         self._missing: dict[str, float] = {}
+        self._real_paths: frozenset[str] = frozenset()
         self._turn = 0
         self.has_more = False
         self._restore(marks)
 
-    def poll(self, now: float, budget_bytes: int = BUDGET_BYTES) -> list[Heard]:
+    def poll(self, now: float, budget_bytes: int = BUDGET_BYTES) -> list[News]:
         """What is new, of each generation in order; never waits, and reads about `budget_bytes` at most.
 
         `now`: epoch seconds; it may jump. Afterwards `has_more` says that the budget ended it and not the files.
@@ -62,7 +69,7 @@ class Follower:
         if self._clock.seconds >= self._check_at:
             self._check_paths()
         self._read(now, budget_bytes)
-        heard: list[Heard] = [*self._given, *self._troubles.news()]
+        heard: list[News] = [*self._given, *self._troubles.news()]
         self._given.clear()
         return heard
 
@@ -80,26 +87,28 @@ class Follower:
 
     def mark(self, stream: str, generation: int, position: int, lines: int) -> Mark:
         """The mark for a position at or before what was given of that generation. Raises KeyError for one never given."""
-        reading = self._reading(stream, generation) or self._lineage.finished.get((stream, generation))
+        reading = self._reading(stream, generation) or self._roster.finished.get((stream, generation))
         if reading is not None:
-            return reading.mark(position, lines)
+            return storable(reading.mark(position, lines))
         waiting = {mark.generation: mark for mark in self._streams[stream].pending}
-        return waiting[generation] if generation in waiting else self._lineage.lost[stream, generation]
+        return waiting[generation] if generation in waiting else self._roster.lost[stream, generation]
 
     def release(self, stream: str, generation: int) -> Mark | None:
         """All of an ended generation was committed: the mark to keep for it, or None where its mark can be deleted.
 
         A mark that is kept tells, after a restart, that the file was read already; `marks.outlived` says when it has served.
         """
-        self._lineage.lost.pop((stream, generation), None)
-        reading = self._lineage.finished.pop((stream, generation), None)
+        lost = self._roster.lost.pop((stream, generation), None)
+        if lost is not None:  # tells, after a restart, since when nothing is known
+            return replace(lost, ended_at=self._lineage.now)
+        reading = self._roster.finished.pop((stream, generation), None)
         if reading is None or reading.is_void:
             return None
         return reading.mark(reading.position, reading.lines, ended_at=self._lineage.now)
 
     def excerpt(self, stream: str, generation: int, offset: int, before_lines: int, after_lines: int, max_bytes: int = 16384) -> Around | None:
         """Lines around the one that `offset` stands in; None where they cannot be read any more. Half of `max_bytes` bounds each side."""
-        reading = self._reading(stream, generation) or self._lineage.finished.get((stream, generation))
+        reading = self._reading(stream, generation) or self._roster.finished.get((stream, generation))
         return None if reading is None else reading.excerpt(offset, before_lines, after_lines, max_bytes // 2)
 
     def progress(self) -> list[Progress]:
@@ -117,6 +126,12 @@ class Follower:
             for reading in list(stream.generations()):
                 self._lineage.drop(stream, reading)
 
+    def concerns(self, path: str) -> bool:
+        """A change of `path` may be news: it is a followed log, rotated from one, or matches. Quick, and safe from any thread."""
+        folder, name = os.path.split(path)
+        is_known = os.path.join(folder, parse_rotated_name(name).stem) in self._real_paths
+        return (is_known or any(fnmatch(path, pattern) for pattern in self._settings.paths)) and not self._discovery.is_excluded(path)
+
     def _restore(self, marks: Sequence[Mark]) -> None:
         for mark in sorted(marks, key=lambda mark: (mark.stream, mark.generation)):
             stream = self._streams.setdefault(mark.stream, Stream(mark.stream))
@@ -125,17 +140,20 @@ class Follower:
                 stream.pending.append(mark)
             else:
                 stream.last = mark
-                self._lineage.remember(mark)
+                self._roster.remember(mark)
 
     def _discover(self, now: float) -> None:
         found = self._discovery.look(self._streams)
         for error in found.errors:
             self._troubles.begin(TroubleKind.UNREADABLE, self._settings.name, str(error))
+        if not found.errors:
+            self._troubles.end(TroubleKind.UNREADABLE, self._settings.name, "all folders can be looked through again")
         for pattern, paths in found.by_pattern.items():
             for path in paths:
                 if path not in self._streams:
                     self._add(path, pattern, now)
             self._tell_missing(pattern, any(os.path.exists(path) for path in paths))
+        self._real_paths = frozenset(self._streams).union(os.path.realpath(path) for path in self._streams)
         self._looked_at = now
         self._discover_at = self._clock.seconds + self._settings.discovery_s
         self._check_at = 0.0
@@ -196,7 +214,7 @@ class Follower:
 
     def _park_idle(self) -> None:
         """Closes the files that were quiet for longest, when too many are open."""
-        surplus = self._lineage.open_count - self._settings.max_open
+        surplus = self._roster.open_count - self._settings.max_open
         if surplus <= 0:
             return
         idle = [(reading.quiet_since, stream.path) for stream in self._streams.values() if (reading := stream.current) and reading.is_drained]
@@ -257,7 +275,7 @@ class Follower:
         """A file that fails while it is read (ESTALE, EIO) is found and opened again, as after a restart."""
         text = str(source_error(stream.path, error)) if isinstance(error, OSError) else str(error)
         stream.pending = sorted([*stream.pending, reading.mark(reading.position, reading.lines)], key=lambda mark: mark.generation)
-        self._lineage.finished[stream.path, reading.number] = reading
+        self._roster.finished[stream.path, reading.number] = reading
         self._lineage.drop(stream, reading)
         self._fail(stream, text)
 

@@ -21,7 +21,7 @@ class Outcome(Enum):
 
     NOTHING = auto()  # no whole line, for now
     WORKED = auto()  # on the way: lines counted, a hole skipped
-    FIRST_BYTES = auto()  # the file was empty and has changed: it may have been filled, copied and cut since the last look
+    FIRST_BYTES = auto()  # nothing was given of the file and it has changed: it may have been filled, copied and cut meanwhile
     CUT = auto()  # the file no longer holds what was read: cut short in place, perhaps filled again
 
 
@@ -29,10 +29,11 @@ class Outcome(Enum):
 class Generation:
     """Reading of one generation. position: of the first byte not given; lines: line feeds before it.
 
-    is_current: the path leads to its file. is_complete: nobody writes to its file any more: a copy, or packed.
-    is_void: it ended, and what was read of it is on no disk any more. backlog_end: bytes before it were there at the very first start. counted_to: line feeds are counted up to here, the rest
-    up to the position before anything is given. quiet_since: the watch's clock at the last growth. last_growth_at: epoch
-    seconds. inherited_head: the signature that a mark brought along, where the bytes cannot be read again.
+    is_current: the path leads to its file. is_complete: nobody writes to its file any more: a copy, or packed. is_void: it
+    ended, and what was read of it is on no disk any more. backlog_end: bytes before it were there at the very first start.
+    counted_to: line feeds are counted up to here, the rest up to the position before anything is given. links: names of its
+    file. quiet_since: the watch's clock at the last growth; last_growth_at: epoch seconds. inherited_head: the signature that a
+    mark brought along, where the bytes cannot be read again.
     """
 
     stream: str
@@ -77,6 +78,10 @@ class Generation:
         self.position, self.lines, self.counted_to = position, lines, position
         self._recent = self.content.read(max(0, position - SIGNATURE_BYTES), min(position, SIGNATURE_BYTES))
 
+    def saw(self, size_bytes: int, modified_ns: int) -> None:
+        """What the file was like when it was looked at last, by an earlier run."""
+        self._seen = (size_bytes, modified_ns, 0)
+
     def look_at_head(self) -> None:
         """Takes the signature of what is there already. Raises OSError."""
         status = self.content.status()
@@ -116,8 +121,9 @@ class Generation:
         return Outcome.NOTHING if is_idle else self._chunk_of(block, status.st_size)
 
     def was_filled(self, status: os.stat_result) -> bool:
-        """The path's file was empty when it was looked at last, and has changed; said once for each such change."""
-        if not self.is_current or self.head or self._seen[0] or self._seen[:2] in ((status.st_size, status.st_mtime_ns), self._announced):
+        """Nothing was given of the path's file yet, and it has changed since it was looked at; said once for each such change."""
+        stamp = status.st_size, status.st_mtime_ns
+        if not self.is_current or self.position or self._seen[0] < 0 or self._seen[:2] in (stamp, self._announced):
             return False
         self._announced = self._seen[:2]
         return True

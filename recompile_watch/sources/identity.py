@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from hashlib import blake2b
 
 from recompile_watch.sources.content import Content, open_content
 from recompile_watch.sources.marks import Mark
 
 SIGNATURE_BYTES = 1024
+# First bytes alone, of a file of which nothing was given yet, tell it from others only from this many on.
+TELLING_BYTES = 64
 # Packed files are searched this far for the bytes before a position; beyond it their first bytes must do.
 _SEARCHED_BYTES = 32 << 20
 
@@ -15,6 +18,13 @@ _SEARCHED_BYTES = 32 << 20
 def digest(raw: bytes) -> str:
     """The signature of some bytes: 128 bits, in hex."""
     return blake2b(raw, digest_size=16).hexdigest()
+
+
+def storable(mark: Mark) -> Mark:
+    """The mark without first bytes too few to know the file by after a restart: its time tells more then."""
+    if mark.position or mark.head_bytes >= TELLING_BYTES:
+        return mark
+    return replace(mark, head_bytes=0, head_hash=digest(b""))
 
 
 def holds(content: Content, mark: Mark) -> bool:

@@ -6,15 +6,16 @@ cursor of the last entry given, by which reading goes on after a restart without
 
 from __future__ import annotations
 
-import json
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from recompile_watch.core.heard import Trouble, TroubleKind
-from recompile_watch.sources.follow import BUDGET_BYTES, Heard
+from recompile_watch.sources.follow import BUDGET_BYTES, News
 from recompile_watch.sources.marks import Chunk, GenerationStarted, Mark
 from recompile_watch.sources.stream import Clock, Pause, Troubles
 
@@ -22,6 +23,7 @@ STREAM = "journal"
 _READ_BYTES = 1 << 16
 _LONGEST_ENTRY_BYTES = 8 << 20
 _ERROR_BYTES = 4096
+_CURSOR = re.compile(rb'"__CURSOR":"([^"\\]+)"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,7 @@ class JournalSettings:
     matches: tuple[str, ...] = ()
     namespace: str | None = None
     folder: str | None = None
-    start: str = "end"
+    start: Literal["end", "begin"] = "end"
 
 
 class Journal:
@@ -54,11 +56,12 @@ class Journal:
         self._cursor = mark.cursor if mark is not None else None
         self._given = (0, 0) if mark is None else (mark.position, mark.lines)
         self._cursors: dict[int, str] = {}
-        self._is_first = mark is None
         self._is_told = False
         self._clock, self._pause, self._troubles = Clock(), Pause(), Troubles()
         self._child: subprocess.Popen[bytes] | None = None
-        self._held = b""
+        self._gap: list[Trouble] = []
+        self._held = self._said = b""
+        self._resumed_at = self._cursor
         self.has_more = False
 
     @property
@@ -66,25 +69,29 @@ class Journal:
         """The descriptor that has something to read when entries came."""
         return self._child.stdout.fileno() if self._child is not None and self._child.stdout is not None else None
 
-    def poll(self, now: float, budget_bytes: int = BUDGET_BYTES) -> list[Heard]:
+    def poll(self, now: float, budget_bytes: int = BUDGET_BYTES) -> list[News]:
         """The entries that came since the last call; never waits for any. `now`: epoch seconds."""
         self._clock.advance(now)
-        heard: list[Heard] = []
+        heard: list[News] = []
         if not self._is_told:
+            if self._cursor is None and self._settings.start == "end":
+                self._cursor = f"@{int(now)}"  # no entry to come after, so a time: nothing is skipped when the child must start again
+            self._cursors[self._given[0]] = self._cursor or ""
             heard.append(GenerationStarted(STREAM, 1, *self._given))
             self._is_told = True
         if self._child is None and self._clock.seconds >= self._pause.until:
             self._start()
         if self._child is not None:
             heard += self._read(self._child, budget_bytes)
-        return heard + self._troubles.news()
+        gap, self._gap = self._gap, []
+        return [*heard, *gap, *self._troubles.news()]
 
     def mark(self, position: int, lines: int) -> Mark:
         """The mark for a position that is the end of an entry given, or before the first."""
-        for known in [known for known in self._cursors if known < position]:
+        at = max((known for known in self._cursors if known <= position), default=None)
+        for known in [known for known in self._cursors if at is not None and known < at]:
             del self._cursors[known]
-        cursor = self._cursors.get(position, self._cursor if position == self._given[0] else None)
-        return Mark(STREAM, 1, 0, 0, 0, "", position, 0, "", lines, cursor=cursor)
+        return Mark(STREAM, 1, 0, 0, 0, "", position, 0, "", lines, cursor=self._cursors.get(at) or None if at is not None else None)
 
     def close(self) -> None:
         """Ends the child."""
@@ -95,11 +102,10 @@ class Journal:
 
     def _arguments(self) -> list[str]:
         settings = self._settings
-        arguments = [*self._command, "--output=json", "--follow", "--all", "--no-pager", "--quiet"]
+        # --follow alone means this boot only; with --merge entries written before a reboot are read too.
+        arguments = [*self._command, "--output=json", "--follow", "--merge", "--lines=all", "--all", "--no-pager", "--quiet"]
         if self._cursor is not None:
-            arguments += [f"--after-cursor={self._cursor}", "--lines=all"]
-        else:
-            arguments.append("--lines=0" if self._is_first and settings.start == "end" else "--lines=all")
+            arguments.append(f"--since={self._cursor}" if self._cursor.startswith("@") else f"--after-cursor={self._cursor}")
         arguments += [f"--unit={unit}" for unit in settings.units]
         arguments += [f"--namespace={settings.namespace}"] if settings.namespace else []
         arguments += [f"--directory={settings.folder}"] if settings.folder else []
@@ -113,10 +119,11 @@ class Journal:
         assert child.stdout is not None and child.stderr is not None
         os.set_blocking(child.stdout.fileno(), False)
         os.set_blocking(child.stderr.fileno(), False)
-        self._child, self._held = child, b""
+        self._child, self._held, self._said, self._resumed_at = child, b"", b"", self._cursor
 
-    def _read(self, child: subprocess.Popen[bytes], budget_bytes: int) -> list[Heard]:
-        assert child.stdout is not None
+    def _read(self, child: subprocess.Popen[bytes], budget_bytes: int) -> list[News]:
+        assert child.stdout is not None and child.stderr is not None
+        self._said = (self._said + _read_all(child.stderr.fileno(), _ERROR_BYTES)[0])[-_ERROR_BYTES:]
         raw, is_ended = _read_all(child.stdout.fileno(), budget_bytes)
         self.has_more = len(raw) >= budget_bytes
         heard = self._chunks(self._held + raw)
@@ -126,26 +133,30 @@ class Journal:
             self._recover()
         return heard
 
-    def _chunks(self, held: bytes) -> list[Heard]:
+    def _chunks(self, held: bytes) -> list[News]:
         end = held.rfind(b"\n") + 1
         self._held = held[end:] if len(held) - end < _LONGEST_ENTRY_BYTES else b""
         if not end:
             return []
-        position, lines = self._given
         payload = held[:end]
-        chunk = Chunk(STREAM, 1, position, lines + 1, payload)
-        for line in payload.splitlines(keepends=True):
-            position += len(line)
+        if self._resumed_at is not None and _cursor_of(payload[: payload.index(b"\n")]) == self._resumed_at:
+            payload = payload[payload.index(b"\n") + 1 :]  # some versions give the entry at the cursor again
+        self._resumed_at = None
+        if not payload:
+            return []
+        start, lines = self._given
+        position = start
+        for line in payload.split(b"\n")[:-1]:
+            position += len(line) + 1
             cursor = _cursor_of(line)
             if cursor is not None:
                 self._cursors[position] = self._cursor = cursor
         self._given = position, lines + payload.count(b"\n")
-        return [chunk]
+        return [Chunk(STREAM, 1, start, lines + 1, payload)]
 
     def _end(self, child: subprocess.Popen[bytes]) -> None:
         """It ended: rotated or vacuumed away under it, killed, or not allowed."""
-        assert child.stderr is not None
-        said, _ = _read_all(child.stderr.fileno(), _ERROR_BYTES)
+        said = self._said
         self.close()
         text = said.decode("utf-8", "backslashreplace").strip().splitlines()
         if self._cursor is not None and b"cursor" in said.lower():
@@ -154,8 +165,8 @@ class Journal:
 
     def _lose_cursor(self) -> None:
         """The entry was vacuumed away: what is there now is younger."""
-        self._cursor, self._is_first = None, False
-        self._troubles.once(Trouble(TroubleKind.GAP, STREAM, "the journal no longer has the last entry read; entries after it may be lost"))
+        self._cursor = None
+        self._gap = [Trouble(TroubleKind.GAP, STREAM, "the journal no longer has the last entry read; entries after it may be lost")]
 
     def _fail(self, text: str) -> None:
         self._pause.lengthen(self._clock.seconds)
@@ -183,9 +194,6 @@ def _read_all(fd: int, most_bytes: int) -> tuple[bytes, bool]:
 
 
 def _cursor_of(line: bytes) -> str | None:
-    try:
-        entry = json.loads(line)
-    except ValueError:
-        return None
-    cursor = entry.get("__CURSOR") if isinstance(entry, dict) else None
-    return cursor if isinstance(cursor, str) else None
+    """The entry's cursor; quotes inside of a value are escaped, so that no message can pretend to be one."""
+    found = _CURSOR.search(line)
+    return found[1].decode("ascii", "replace") if found else None

@@ -7,19 +7,19 @@ import os
 from collections.abc import Callable
 
 from recompile_watch.core.errors import SourceError
-from recompile_watch.core.heard import Trouble, TroubleKind
+from recompile_watch.core.heard import TroubleKind
 from recompile_watch.sources.content import Content, open_content
 from recompile_watch.sources.follow_settings import FollowSettings
 from recompile_watch.sources.generation import Generation
-from recompile_watch.sources.identity import holds, is_telling, open_holding
-from recompile_watch.sources.marks import FORGET_BEYOND, Chunk, GenerationEnded, GenerationStarted, Mark
+from recompile_watch.sources.identity import is_telling, open_holding
+from recompile_watch.sources.marks import Chunk, GenerationEnded, GenerationStarted, Mark
 from recompile_watch.sources.opening import shown, source_error
+from recompile_watch.sources.resume import RETRY_S, Resumption
+from recompile_watch.sources.roster import FileKey, Roster, holds_at
 from recompile_watch.sources.siblings import Family, Sibling, family_of, home_of, missed
 from recompile_watch.sources.stream import Clock, Stream, Troubles
 
 _ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR})
-RETRY_S = 10.0
-FileKey = tuple[int, int]
 Given = Chunk | GenerationStarted | GenerationEnded
 
 
@@ -29,25 +29,12 @@ class Lineage:
     give: takes what is to be returned by the poll, in order.
     """
 
-    def __init__(self, settings: FollowSettings, clock: Clock, troubles: Troubles, give: Callable[[Given], None]) -> None:
+    def __init__(self, settings: FollowSettings, clock: Clock, troubles: Troubles, roster: Roster, give: Callable[[Given], None]) -> None:
         self._settings, self._clock, self._troubles, self._give = settings, clock, troubles, give
-        self._owners: dict[FileKey, Generation] = {}
-        self._elders: dict[str, list[Mark]] = {}
-        self.finished: dict[tuple[str, int], Generation] = {}
-        self.lost: dict[tuple[str, int], Mark] = {}
+        self._roster = roster
+        self._resumption = Resumption(settings, clock, troubles, roster, give)
         self.streams: dict[str, Stream] = {}
         self.now = 0.0
-
-    @property
-    def open_count(self) -> int:
-        """Files held open."""
-        return len(self._owners)
-
-    def remember(self, ended: Mark) -> None:
-        """A generation that was read to its end: its file is not read again."""
-        elders = self._elders.setdefault(ended.stream, [])
-        elders.append(ended)
-        del elders[:-FORGET_BEYOND]
 
     def reconcile(self, stream: Stream) -> None:
         """Finds out what the path leads to now. Raises OSError and SourceError."""
@@ -55,7 +42,7 @@ class Lineage:
         if stream.pending:
             if self._is_parked(stream, status):
                 return
-            self._resume(stream, status)
+            self._resumption.resume(stream, status)
         self._follow_path(stream, status)
         if stream.changed:
             self._read_changed(stream)
@@ -81,16 +68,16 @@ class Lineage:
         """The file of `reading` was cut short in place: what was not read may stand in a copy; what is there now is new."""
         mark, live, was_current = reading.mark(reading.position, reading.lines), reading.content, reading.is_current
         family = family_of(stream.path, self._settings.rotated_folders)
-        home = home_of(mark, family, self._is_taken)
+        home = home_of(mark, family, self._roster.is_open)
         if was_current:
             self._retire(stream, reading)
         if home is not None:
             reading.move_to(home[1])
-            self._owners[reading.file_key] = reading
+            self._roster.hold(reading)
         else:
-            self._lose(stream, mark, "was cut short in place, and no copy of it was left")
+            self._troubles.gap(stream, mark, "was cut short in place, and no copy of it was left")
             self._finish(stream, reading, is_gone=True)
-        new = self._reading(stream, 0, live)  # its number comes after those of the missed ones, which are older
+        new = self._roster.open(stream.path, 0, live)  # its number comes after those of the missed ones, which are older
         new.look_at_head()
         self._read_missed(stream, mark, family, home[0].path if home else None, beside=new)
         self._begin_with(stream, new, is_current=was_current)
@@ -99,8 +86,11 @@ class Lineage:
             stream.older.insert(at, new)
 
     def refilled(self, stream: Stream, reading: Generation) -> None:
-        """The empty file of `reading` has changed: what came and went in it since may stand in copies, which are older."""
+        """The file of `reading`, of which nothing was given, has changed: what came and went in it may stand in copies, which are older."""
         mark = reading.mark(0, 0)
+        if not reading.grow_head():  # what it holds now may have been packed already, and is no other's
+            self.cut(stream, reading)
+            return
         newest = stream.newest
         self._read_missed(stream, mark, family_of(stream.path, self._settings.rotated_folders), None)
         if stream.newest > newest:
@@ -122,11 +112,11 @@ class Lineage:
         stream.pending = [reading.mark(reading.position, reading.lines)]
         stream.parked = (reading.device, reading.inode, status.st_size, status.st_mtime_ns)
         self.drop(stream, reading)
-        self.finished[stream.path, reading.number] = reading
+        self._roster.finished[stream.path, reading.number] = reading
 
     def drop(self, stream: Stream, reading: Generation) -> None:
         """Closes the file of `reading` and takes it out of the stream."""
-        self._owners.pop(reading.file_key, None)
+        self._roster.let_go(reading)
         self._take_out(stream, reading)
         reading.content.close()
 
@@ -134,94 +124,13 @@ class Lineage:
         stamp = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns) if status else None
         return stream.parked is not None and stream.parked == stamp
 
-    def _resume(self, stream: Stream, status: os.stat_result | None) -> None:
-        """Finds the files of the stored marks again. Raises OSError where the path's own cannot be opened."""
-        if self._clock.seconds < stream.resume_at:
-            return
-        family: Family | None = None
-        unreadable: list[Mark] = []
-        for mark in list(stream.pending):
-            is_here = status is not None and (status.st_dev, status.st_ino) == mark.file_key
-            # Of an empty file there is nothing to know it by: its inode may be another's by now.
-            # One of which only a size is known was a rotated file that could not be read: it is never the path's own.
-            has_face = bool(mark.head_bytes or mark.size_bytes)
-            if mark.head_bytes and is_here and self._reopen(stream, mark, stream.path):
-                stream.pending.remove(mark)
-                continue
-            family = family or family_of(stream.path, self._settings.rotated_folders)
-            place = family.place_of(mark.file_key) if has_face and not is_here else None
-            try:
-                if place is not None and self._reopen_older(stream, mark, place):
-                    stream.pending.remove(mark)
-                elif place is not None:
-                    stream.changed.append(mark.file_key)
-            except OSError as error:
-                unreadable.append(mark)
-                self._troubles.begin(TroubleKind.UNREADABLE, place or stream.path, str(source_error(place or stream.path, error)))
-        # By content only what was not found by inode, or a file would be taken for another's copy.
-        for mark in [mark for mark in stream.pending if mark not in unreadable]:
-            self._resume_copy(stream, mark, family or family_of(stream.path), status)
-            stream.pending.remove(mark)
-        stream.resume_at = self._clock.seconds + RETRY_S if unreadable else 0.0
-        stream.parked = None
-        stream.older.sort(key=lambda reading: reading.number)
-
-    def _reopen_older(self, stream: Stream, mark: Mark, place: str) -> bool:
-        """One that was rotated away. Raises OSError when it cannot be read now: it waits, and holds nothing up."""
-        is_same = self._reopen(stream, mark, place)
-        self._troubles.end(TroubleKind.UNREADABLE, place, f"{shown(place)} can be read again")
-        return is_same
-
-    def _resume_copy(self, stream: Stream, mark: Mark, family: Family, status: os.stat_result | None) -> None:
-        home = home_of(mark, family, self._is_taken)
-        if home is not None:
-            self._take_up(stream, mark, home[1], is_current=False, is_complete=True)
-            return
-        if status is not None and self._may_continue(mark) and self._reopen(stream, mark, stream.path):
-            return
-        is_there = (status is not None and (status.st_dev, status.st_ino) == mark.file_key) or family.place_of(mark.file_key) is not None
-        if mark.head_bytes or not is_there:
-            self._lose(stream, mark, "went while nobody watched: its file is gone or holds something else")
-        if stream.last is None or stream.last.generation <= mark.generation:
-            stream.last = mark
-        self.lost[stream.path, mark.generation] = mark
-        self._give(GenerationEnded(stream.path, mark.generation))
-
     def _read_changed(self, stream: Stream) -> None:
         """Rotated files that hold something else than when they were read: cut short before they were rotated away."""
         family = family_of(stream.path, self._settings.rotated_folders)
         for sibling in family.members:
-            if sibling.file_key in stream.changed and not self._is_taken(sibling.file_key):
+            if sibling.file_key in stream.changed and not self._roster.is_open(sibling.file_key):
                 self._begin_missed(stream, sibling)
         stream.changed.clear()
-
-    def _reopen(self, stream: Stream, mark: Mark, path: str) -> bool:
-        """Reads on after `mark` in the file at `path` if that still holds it."""
-        content = open_holding(path, mark)
-        if content is None:
-            return False
-        status = content.status()
-        if (status.st_dev, status.st_ino) in self._owners:
-            content.close()
-            return False
-        self._take_up(stream, mark, content, is_current=path == stream.path, is_complete=False)
-        return True
-
-    def _take_up(self, stream: Stream, mark: Mark, content: Content, *, is_current: bool, is_complete: bool) -> None:
-        reading = self._reading(stream, mark.generation, content)
-        if content.is_growing:
-            reading.head = content.read(0, mark.head_bytes)
-        else:
-            reading.inherited_head = mark.head_bytes, mark.head_hash
-        reading.start_at(mark.position, mark.lines)
-        reading.counted_to = mark.position if mark.counted_bytes is None else mark.counted_bytes
-        reading.is_complete, reading.modified_ns = is_complete or not content.is_growing, mark.modified_ns
-        reading.is_current = False
-        if is_current and stream.current is None:
-            stream.current, reading.is_current = reading, True
-        else:
-            stream.older.append(reading)
-        self.finished.pop((stream.path, mark.generation), None)
 
     def _leaves(self, stream: Stream, current: Generation, status: os.stat_result | None) -> bool:
         """The path no longer leads to the current file; False where that was replaced by one that goes on with it."""
@@ -238,15 +147,15 @@ class Lineage:
         return True
 
     def _replace(self, current: Generation, content: Content) -> None:
-        self._owners.pop(current.file_key, None)
+        self._roster.let_go(current)
         current.content.close()
         current.move_to(content)
         current.is_complete = False
-        self._owners[current.file_key] = current
+        self._roster.hold(current)
 
     def _arrive(self, stream: Stream, key: FileKey) -> None:
         """The path leads to a file that is not the current one."""
-        owner = self._owners.get(key)
+        owner = self._roster.owner(key)
         if owner is not None:
             if owner.stream == stream.path and owner in stream.older:  # it came back, as a link that is set back
                 stream.older.remove(owner)
@@ -254,19 +163,19 @@ class Lineage:
             return
         if any(key == mark.file_key for other in self.streams.values() for mark in other.pending):
             return  # the rotated file of another path, which is found again first
+        self.catch_up(stream)  # first, as this file may not be readable
         content = open_content(stream.path)
         status = content.status()
-        if (status.st_dev, status.st_ino) in self._owners:
+        if self._roster.is_open((status.st_dev, status.st_ino)):
             content.close()
             return
         if not content.is_growing:
             content.close()
             raise SourceError(f"{shown(stream.path)}: is packed, which no program writes to; read it with `recompile-watch analyze`")
-        elder = self._elder_in(key, content)
+        elder = self._roster.elder_in(key, content)
         if elder is not None and status.st_size <= elder.position:
             content.close()
             return
-        self.catch_up(stream)
         self._begin(stream, content, is_current=True, elder=elder)
 
     def _may_have_missed(self, stream: Stream) -> bool:
@@ -292,66 +201,45 @@ class Lineage:
     def _home_in(self, family: Family, mark: Mark, *, is_open: bool) -> str | None:
         """The path at which what `mark` stands in lies now, by device and inode, else by its content."""
         place = family.place_of(mark.file_key)
-        if place is not None and (is_open or self._holds_at(place, mark)):
+        if place is not None and (is_open or holds_at(place, mark)):
             return place
-        home = home_of(mark, family, self._is_taken)
+        home = home_of(mark, family, self._roster.is_open)
         if home is None:
             return None
         home[1].close()
         return home[0].path
 
-    def _holds_at(self, path: str, mark: Mark) -> bool:
-        if not mark.head_bytes:
-            return False
-        try:
-            content = open_holding(path, mark)
-        except PermissionError:
-            return True  # its inode must do
-        except (OSError, SourceError):
-            return False
-        if content is not None:
-            content.close()
-        return content is not None
-
     def _read_missed(self, stream: Stream, mark: Mark, family: Family, home: str | None, *, beside: Generation | None = None) -> None:
         """Generations that came and went between two looks."""
         waiting = {pending.file_key for pending in stream.pending}
-        siblings, is_missing = missed(family, mark, home, lambda key: key in self._owners or key in waiting)
+        siblings, is_missing = missed(family, mark, home, lambda key: self._roster.is_open(key) or key in waiting)
         for sibling in siblings:
             if sibling.path != home and os.path.realpath(sibling.path) != os.path.realpath(stream.path):
                 self._begin_missed(stream, sibling, beside)
-        if is_missing:
-            self._lose(stream, mark, "was rotated more than once between two looks, and one of the rotated files is gone")
+        if is_missing and stream.gap_after != mark.generation:
+            stream.gap_after = mark.generation
+            self._troubles.gap(stream, mark, "was rotated more than once between two looks, and one of the rotated files is gone")
 
     def _begin_missed(self, stream: Stream, sibling: Sibling, beside: Generation | None = None) -> None:
         """Reads a rotated file from its beginning, unless it is what another generation holds (`beside` among them)."""
         try:
             content = open_content(sibling.path)
         except FileNotFoundError:
-            self._lose(stream, Mark(stream.path, 0, *sibling.file_key, 0, "", 0, 0, "", 0), f"lost {shown(sibling.path)} before it was read")
+            self._troubles.gap(stream, Mark(stream.path, 0, *sibling.file_key, 0, "", 0, 0, "", 0), f"lost {shown(sibling.path)} before it was read")
             return
         except OSError as error:
             self._put_off(stream, sibling, error)
             return
-        if not content.is_growing and self._is_packed_copy(stream, sibling.path, beside):
+        if not content.is_growing and self._roster.is_packed_copy(stream, sibling.path, beside):
             content.close()
             return
-        elder = self._elder_in(sibling.file_key, content) if content.is_growing else self._packed_elder(stream, sibling.path)
+        elder = self._roster.elder_in(sibling.file_key, content) if content.is_growing else self._roster.packed_elder(stream, sibling.path)
         if content.is_growing and elder is not None and content.status().st_size <= elder.position:
             content.close()
             return
         reading = self._begin(stream, content, is_current=False, elder=elder)
         reading.is_complete = not content.is_growing
         stream.older.append(reading)
-
-    def _is_packed_copy(self, stream: Stream, path: str, beside: Generation | None) -> bool:
-        """The file that was packed into this one is open still and is read to its end."""
-        open_ones = [*stream.generations(), *([beside] if beside is not None else [])]
-        return any(self._holds_at(path, reading.mark(reading.position, reading.lines)) for reading in open_ones)
-
-    def _packed_elder(self, stream: Stream, path: str) -> Mark | None:
-        """The mark of the generation that was read to its end in the file that was packed into this one."""
-        return next((mark for mark in self._elders.get(stream.path, ()) if self._holds_at(path, mark)), None)
 
     def _put_off(self, stream: Stream, sibling: Sibling, error: OSError) -> None:
         """A rotated file that cannot be read now becomes a mark at its beginning, to be found again later."""
@@ -364,7 +252,7 @@ class Lineage:
         self._give(GenerationStarted(stream.path, mark.generation, 0, 0))
 
     def _begin(self, stream: Stream, content: Content, *, is_current: bool, elder: Mark | None = None) -> Generation:
-        reading = self._reading(stream, 0, content)
+        reading = self._roster.open(stream.path, 0, content)
         if elder is not None:
             content.seek(elder.position, elder.position)
             reading.start_at(elder.position, elder.lines)
@@ -382,29 +270,21 @@ class Lineage:
             stream.current = reading
         self._give(GenerationStarted(stream.path, reading.number, reading.position, reading.lines))
 
-    def _reading(self, stream: Stream, number: int, content: Content) -> Generation:
-        status = content.status()
-        reading = Generation(stream.path, number, content, status.st_dev, status.st_ino, block_bytes=self._settings.max_line_bytes)
-        reading.quiet_since = self._clock.seconds
-        self._owners[reading.file_key] = reading
-        return reading
-
     def _retire(self, stream: Stream, current: Generation) -> None:
         stream.current, current.is_current, current.quiet_since = None, False, self._clock.seconds
         stream.older.append(current)
 
     def _finish(self, stream: Stream, reading: Generation, *, is_gone: bool) -> None:
         """Nothing more comes of it; its file, unless gone, is remembered."""
-        if self._owners.get(reading.file_key) is reading:
-            del self._owners[reading.file_key]
+        self._roster.let_go(reading)
         self._take_out(stream, reading)
         mark = reading.mark(reading.position, reading.lines, ended_at=self.now)
         reading.is_void = is_gone
         if not is_gone:
-            self.remember(mark)
+            self._roster.remember(mark)
         if stream.last is None or stream.last.generation <= mark.generation:
             stream.last = mark
-        self.finished[stream.path, reading.number] = reading
+        self._roster.finished[stream.path, reading.number] = reading
         self._give(GenerationEnded(stream.path, reading.number))
 
     def _take_out(self, stream: Stream, reading: Generation) -> None:
@@ -414,26 +294,8 @@ class Lineage:
         elif reading in stream.older:
             stream.older.remove(reading)
 
-    def _lose(self, stream: Stream, mark: Mark, how: str) -> None:
-        stream.gaps += 1
-        known = max(0, mark.size_bytes - mark.position)
-        amount = f"at least {known} bytes" if known else "what was written since the last look"
-        text = f"{shown(stream.path)} {how}; {amount} may be lost; let the log be rotated by renaming, and less often than it is looked at"
-        self._troubles.once(Trouble(TroubleKind.GAP, stream.path, text))
-
     def _may_continue(self, mark: Mark) -> bool:
         return self._settings.on_replace == "continue" and is_telling(mark)
-
-    def _is_taken(self, key: FileKey) -> bool:
-        return key in self._owners
-
-    def _elder_in(self, key: FileKey, content: Content) -> Mark | None:
-        """The mark of the generation that was read to its end in this very file; its number may be used again by another."""
-        for elders in self._elders.values():
-            for elder in reversed(elders):
-                if elder.file_key == key and elder.head_bytes and holds(content, elder):
-                    return elder
-        return None
 
 
 def _status(path: str) -> os.stat_result | None:

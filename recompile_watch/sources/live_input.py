@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from recompile_watch.sources.follow import BUDGET_BYTES, Heard
+from recompile_watch.sources.follow import BUDGET_BYTES, News
 from recompile_watch.sources.marks import Chunk, GenerationEnded, GenerationStarted
 
 STREAM = "-"
@@ -28,11 +28,11 @@ class LiveInput:
         self._is_started = False
         os.set_blocking(fd, False)
 
-    def poll(self, budget_bytes: int = BUDGET_BYTES) -> list[Heard]:
+    def poll(self, budget_bytes: int = BUDGET_BYTES) -> list[News]:
         """What came since the last call; the last item is a GenerationEnded once it is ended. Raises OSError."""
         if self.is_ended:
             return []
-        heard: list[Heard] = [] if self._is_started else [GenerationStarted(STREAM, 1, 0, 0)]
+        heard: list[News] = [] if self._is_started else [GenerationStarted(STREAM, 1, 0, 0)]
         self._is_started = True
         raw = self._read(budget_bytes)
         held = self._held + raw

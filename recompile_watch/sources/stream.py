@@ -8,16 +8,17 @@ from dataclasses import dataclass, field
 from recompile_watch.core.heard import Trouble, TroubleKind
 from recompile_watch.sources.generation import Generation
 from recompile_watch.sources.marks import Mark
+from recompile_watch.sources.opening import shown
 
 _FIRST_PAUSE_S = 1.0
 _LONGEST_PAUSE_S = 30.0
-# However far the wall clock jumps between two polls, timers go on by no more.
-_LONGEST_STEP_S = 60.0
+# However far the wall clock jumps between two polls (it was set, the machine slept), timers go on by no more.
+_LONGEST_STEP_S = 10.0
 
 
 @dataclass(slots=True)
 class Clock:
-    """Seconds of watching: follows the wall clock, never back, and no jump of it by more than a minute."""
+    """Seconds of watching: follows the wall clock, never back, and no jump of it by more than ten seconds."""
 
     seconds: float = 0.0
     _last: float | None = None
@@ -54,7 +55,8 @@ class Stream:
     were not found again yet, oldest first. last: the newest generation that is read no more, or how the path was last seen
     without one. newest: number of the newest generation. first_size: the size at the very first start, else None.
     resume_at: when to try again those of them that could not be read. changed: files (device, inode) that no longer hold what
-    was read of them. parked: (device, inode, size, modification) under which the pending file was closed to save a descriptor.
+    was read of them. gap_after: the generation after which a whole file is known to be missing.
+    parked: (device, inode, size, modification) under which the pending file was closed to save a descriptor.
     folder_stamp, catch_up_at: while the path leads nowhere, when its folder changed and when to look there in any case.
     """
 
@@ -72,6 +74,7 @@ class Stream:
     resume_at: float = 0.0
     changed: list[tuple[int, int]] = field(default_factory=list)
     gaps: int = 0
+    gap_after: int = 0
     hole_bytes: int = 0
     last_growth_at: float | None = None
     problem: str | None = None
@@ -118,11 +121,15 @@ class Troubles:
             self._open.discard((kind, subject))
             self._news.append(Trouble(kind, subject, text, is_over=True))
 
-    def once(self, trouble: Trouble) -> None:
-        """Something that happened, with no end to wait for."""
-        self._news.append(trouble)
-
     def news(self) -> list[Trouble]:
         """What is to be told since the last call."""
         news, self._news = self._news, []
         return news
+
+    def gap(self, stream: Stream, mark: Mark, how: str) -> None:
+        """Something of `stream` is lost; how much nobody can know, as more may have been written than was ever seen."""
+        stream.gaps += 1
+        known = max(0, mark.size_bytes - mark.position)
+        amount = f"at least {known} bytes" if known else "what was written since the last look"
+        text = f"{shown(stream.path)} {how}; {amount} may be lost; let the log be rotated by renaming, and less often than it is looked at"
+        self._news.append(Trouble(TroubleKind.GAP, stream.path, text))

@@ -15,7 +15,7 @@ from recompile_watch.core.errors import StoreError
 from recompile_watch.core.events import Event, event_from_json, event_to_json
 from recompile_watch.core.lifecycle import State
 from recompile_watch.core.shelves import Shelf
-from recompile_watch.core.tally import STRETCHES, Timeline
+from recompile_watch.core.pace import STRETCHES, Pace
 from tests.conftest import SAMPLES
 from tests.core.watching import START, Play, events_of, limit_hit, watch
 
@@ -89,7 +89,7 @@ def test_a_shelf_drops_what_changed_longest_ago() -> None:
 @given(st.lists(st.floats(0, 1e8)))
 def test_a_timeline_keeps_every_event_in_few_stretches(times: list[float]) -> None:
     """However long it lasts."""
-    line = Timeline(0.0)
+    line = Pace(0.0)
     for at in times:
         line.add(at)
     assert sum(line.counts) == len(times) and len(line.counts) <= STRETCHES

@@ -21,7 +21,8 @@ STEPS = 60
 STYLES = ("plain", "plain", "link", "pattern")
 # How often each step is taken, against the others.
 WEIGHTS = {
-    "poll": 30, "write": 25, "write_many": 3, "write_part": 5, "leave_part": 2, "write_stale": 6, "rotate": 8, "rotate_twice": 3, "copy_and_truncate": 5,
+    "poll": 30, "write": 25, "write_many": 3, "write_part": 5, "leave_part": 2, "write_stale": 6, "rotate": 8, "rotate_twice": 3,
+    "copy_and_truncate": 5,
     "truncate": 2, "stale_hole": 1, "compress": 4, "delete": 3, "forbid": 2, "allow": 3, "jump_clock": 2, "wait": 3, "commit": 12, "restart": 4,
     "restart_older": 1, "down": 3,
 }  # fmt: skip
@@ -103,8 +104,9 @@ def report(schedules: int, seed: int, broken: int, total: Counter[str], seconds:
     """The page that `--report` writes."""
     rows = "".join(f"| {name.replace('_', ' ')} | {count} |\n" for name, count in sorted(total.items()))
     return (
-        "# Following files\n\nRandom schedules of a bot that writes, a rotator and a watch that is killed, against a judge that reads the disk: every line\n"
-        "once, whole and in order; lost only where its bytes no longer existed anywhere, and then reported.\n\n"
+        "# Following files\n\nRandom schedules of a bot that writes, a rotator, and a watch that is killed and started again, against a judge that\n"
+        "reads the disk: every line is given once, whole and in order; lost only where its bytes no longer existed anywhere, and then\n"
+        "reported.\n\n"
         f"Last run: `python -m tests.sources.follow_schedules --schedules {schedules} --seed {seed}`: {schedules} schedules, "
         f"{broken} broke a law, {seconds:.0f} s.\n\n| step | times |\n|---|---|\n{rows}"
     )

@@ -463,8 +463,8 @@ class World:
         """Everything is read to its end; then no line may be missing that was not lost, and what is lost was reported."""
         self.jump = 0.0
         self.allow()
-        for _ in range(12):
-            self.now += GRACE_S / 2
+        for _ in range(30):
+            self.now += GRACE_S / 6
             for _ in range(40):
                 self.poll(1 << 20)
                 if not self.follower.has_more:

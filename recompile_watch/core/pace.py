@@ -7,7 +7,7 @@ FIRST_WIDTH_S = 60.0
 
 
 @dataclass(slots=True)
-class Timeline:
+class Pace:
     """start: epoch seconds of the first stretch. width_s: of each. counts: events in each, at most ``STRETCHES``."""
 
     start: float

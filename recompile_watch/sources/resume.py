@@ -1,0 +1,120 @@
+"""Stored marks become generations again: their files are found by inode, by content in copies, or are gone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from recompile_watch.core.heard import TroubleKind
+from recompile_watch.sources.content import Content
+from recompile_watch.sources.follow_settings import FollowSettings
+from recompile_watch.sources.identity import is_telling, open_holding
+from recompile_watch.sources.marks import GenerationEnded, Mark
+from recompile_watch.sources.opening import shown, source_error
+from recompile_watch.sources.roster import Roster
+from recompile_watch.sources.siblings import Family, family_of, home_of
+from recompile_watch.sources.stream import Clock, Stream, Troubles
+
+RETRY_S = 10.0
+
+
+class Resumption:
+    """Takes reading up where marks stand. give: takes what is to be returned by the poll."""
+
+    def __init__(self, settings: FollowSettings, clock: Clock, troubles: Troubles, roster: Roster, give: Callable[[GenerationEnded], None]) -> None:
+        self._settings, self._clock, self._troubles, self._roster, self._give = settings, clock, troubles, roster, give
+
+    def resume(self, stream: Stream, status: os.stat_result | None) -> None:
+        """Finds the files of the stored marks again. Raises OSError where the path's own cannot be opened."""
+        if self._clock.seconds < stream.resume_at:
+            return
+        family: Family | None = None
+        unreadable: list[Mark] = []
+        for mark in list(stream.pending):
+            is_here = status is not None and (status.st_dev, status.st_ino) == mark.file_key
+            # Of an empty file there is nothing to know it by: its inode may be another's by now.
+            # One of which only a size is known was a rotated file that could not be read: it is never the path's own.
+            has_face = bool(mark.head_bytes or mark.size_bytes)
+            if mark.head_bytes and is_here and self._reopen(stream, mark, stream.path):
+                stream.pending.remove(mark)
+                continue
+            family = family or family_of(stream.path, self._settings.rotated_folders)
+            place = family.place_of(mark.file_key) if has_face and not is_here else None
+            try:
+                if place is not None and self._reopen_older(stream, mark, place):
+                    stream.pending.remove(mark)
+                elif place is not None:
+                    stream.changed.append(mark.file_key)
+            except OSError as error:
+                unreadable.append(mark)
+                self._troubles.begin(TroubleKind.UNREADABLE, place or stream.path, str(source_error(place or stream.path, error)))
+        # By content only what was not found by inode, or a file would be taken for another's copy.
+        for mark in [mark for mark in stream.pending if mark not in unreadable]:
+            self._resume_copy(stream, mark, family or family_of(stream.path, self._settings.rotated_folders), status)
+            stream.pending.remove(mark)
+        stream.resume_at = self._clock.seconds + RETRY_S if unreadable else 0.0
+        stream.parked = None
+        stream.older.sort(key=lambda reading: reading.number)
+
+    def _reopen_older(self, stream: Stream, mark: Mark, place: str) -> bool:
+        """One that was rotated away. Raises OSError when it cannot be read now: it waits, and holds nothing up."""
+        is_same = self._reopen(stream, mark, place)
+        self._troubles.end(TroubleKind.UNREADABLE, place, f"{shown(place)} can be read again")
+        return is_same
+
+    def _resume_copy(self, stream: Stream, mark: Mark, family: Family, status: os.stat_result | None) -> None:
+        content = self._copy_of(stream, mark, family)
+        if content is not None:
+            self._take_up(stream, mark, content, is_current=False, is_complete=True)
+            return
+        if status is not None and self._settings.on_replace == "continue" and is_telling(mark) and self._reopen(stream, mark, stream.path):
+            return
+        is_here = status is not None and (status.st_dev, status.st_ino) == mark.file_key
+        is_shorter = status is not None and is_here and status.st_size < mark.size_bytes
+        if mark.head_bytes or is_shorter or not (is_here or family.place_of(mark.file_key)):
+            self._troubles.gap(stream, mark, "went while nobody watched: its file is gone or holds something else")
+        if stream.last is None or stream.last.generation <= mark.generation:
+            stream.last = mark
+        self._roster.lost[stream.path, mark.generation] = mark
+        self._give(GenerationEnded(stream.path, mark.generation))
+
+    def _copy_of(self, stream: Stream, mark: Mark, family: Family) -> Content | None:
+        """The sibling that holds the bytes of `mark`, under another inode."""
+        home = home_of(mark, family, self._roster.is_open)
+        if home is None:
+            return None
+        path, content = home[0].path, home[1]
+        if not mark.head_bytes and (self._roster.is_packed_copy(stream, path) or self._roster.packed_elder(stream, path)):
+            content.close()  # told by its time alone, and in truth another's
+            return None
+        return content
+
+    def _reopen(self, stream: Stream, mark: Mark, path: str) -> bool:
+        """Reads on after `mark` in the file at `path` if that still holds it."""
+        content = open_holding(path, mark)
+        if content is None:
+            return False
+        status = content.status()
+        is_another = not mark.head_bytes and status.st_mtime_ns != mark.modified_ns  # in an inode that was used again
+        if is_another or self._roster.is_open((status.st_dev, status.st_ino)):
+            content.close()
+            return False
+        self._take_up(stream, mark, content, is_current=path == stream.path, is_complete=False)
+        return True
+
+    def _take_up(self, stream: Stream, mark: Mark, content: Content, *, is_current: bool, is_complete: bool) -> None:
+        reading = self._roster.open(stream.path, mark.generation, content)
+        if content.is_growing:
+            reading.head = content.read(0, mark.head_bytes)
+        else:
+            reading.inherited_head = mark.head_bytes, mark.head_hash
+        reading.start_at(mark.position, mark.lines)
+        reading.saw(mark.size_bytes, mark.modified_ns)
+        reading.counted_to = mark.position if mark.counted_bytes is None else mark.counted_bytes
+        reading.is_complete, reading.modified_ns = is_complete or not content.is_growing, mark.modified_ns
+        reading.is_current = False
+        if is_current and stream.current is None:
+            stream.current, reading.is_current = reading, True
+        else:
+            stream.older.append(reading)
+        self._roster.finished.pop((stream.path, mark.generation), None)
