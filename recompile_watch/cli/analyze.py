@@ -12,7 +12,7 @@ from recompile_watch.cli.inputs import complain, inputs_of
 from recompile_watch.cli.output import STANDARD_OUTPUT, is_color_wanted, write_result
 from recompile_watch.cli.progress import progress_over
 from recompile_watch.cli.reading import Reader
-from recompile_watch.config import load_catalog, read_text_file
+from recompile_watch.config import load_catalog, read_env_files, read_text_file
 from recompile_watch.core.acceptance import Acceptance, accepted, parse_acceptances
 from recompile_watch.core.analysis import Report, status_of
 from recompile_watch.core.baseline import Before, compared, parse_baseline
@@ -26,12 +26,15 @@ def run(arguments: argparse.Namespace, _name: tuple[str, ...]) -> int:
         raise UsageError(f"--torch-version: '{arguments.torch_version}' is no version; write one such as 2.9.1")
     baseline = parse_baseline(read_text_file(arguments.baseline, "--baseline"), arguments.baseline) if arguments.baseline else None
     acceptances = parse_acceptances(read_text_file(arguments.accept, "--accept"), arguments.accept) if arguments.accept else {}
+    catalog = load_catalog(arguments.models)
+    env_files, env_errors = read_env_files(catalog.models, arguments.models)
     inputs = inputs_of(arguments, "analyze")
     with progress_over(inputs.sources) as on_progress:
         reader = Reader(inputs.rules, inputs.options, on_progress)
         analysis = reader.analyse(inputs.sources)
     facts = inputs.facts(reader.facts, arguments.torch_version)
-    report = _weighed(analysis.report(facts, load_catalog()), baseline, acceptances)
+    facts = replace(facts, errors=(*facts.errors, *env_errors), env_files=env_files)
+    report = _weighed(analysis.report(facts, catalog), baseline, acceptances)
     write_result(_rendered(report, arguments), arguments.output)
     complain(facts, has_events=bool(report.counts), outside=reader.outside)
     return status_code(report.status, arguments.fail_on or "warning")

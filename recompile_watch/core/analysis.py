@@ -8,10 +8,14 @@ from recompile_watch.core.advice import advise
 from recompile_watch.core.compile_id import parse_compile_id
 from recompile_watch.core.context import Item
 from recompile_watch.core.decision import Decision, decide
+from recompile_watch.core.drift import drift_events
+from recompile_watch.core.env_check import env_events
+from recompile_watch.core.env_file import EnvFile
 from recompile_watch.core.events import TORCH_KINDS, Event
-from recompile_watch.core.findings import DEFAULT_LIMIT, LIMIT_KIND, NO_FINDING, Finding, Headroom, Wording, group_key, in_order
+from recompile_watch.core.findings import DEFAULT_LIMIT, LIMIT_KIND, NO_FINDING, Finding, Headroom, Wording, gathered, group_key, in_order
 from recompile_watch.core.groups import Group, GroupKey
 from recompile_watch.core.phases import MARK_KINDS, Phases
+from recompile_watch.core.raised_limits import limit_events
 from recompile_watch.core.remedies import Catalog
 from recompile_watch.core.rules import SEVERITIES, Ruleset
 from recompile_watch.core.series import Numbers, Series
@@ -58,6 +62,7 @@ class SourceFacts:
 class Facts:
     """What only the caller knows. errors: sources that were not found, one line each. torch_version: as the user named
     it. is_strict: unread torch lines make the status unknown. unread: what was passed over while looking for sources.
+    env_files: what sets the environment of the models.
     """
 
     sources: tuple[SourceFacts, ...] = ()
@@ -65,6 +70,7 @@ class Facts:
     torch_version: str | None = None
     is_strict: bool = False
     unread: Mapping[str, int] = field(default_factory=dict)
+    env_files: tuple[EnvFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +213,7 @@ class Analysis:
         version, origin = _torch_version(facts)
         parsed = version_of(version)
         known = catalog or Catalog()
-        findings = in_order([*self._findings(known, parsed)])
+        findings = in_order([*self._findings(known, parsed, facts.env_files)])
         problems = problems_of(facts, has_events=bool(self._counts))
         return Report(
             status=status_of(findings, problems), problems=problems, torch_version=version, torch_version_from=origin,
@@ -215,12 +221,15 @@ class Analysis:
             counts=dict(sorted(self._counts.items())), findings=findings, series=self._series.numbers(), decisions=decide(findings, known),
         )  # fmt: skip
 
-    def _findings(self, catalog: Catalog, version: Version | None) -> Iterator[Finding]:
+    def _findings(self, catalog: Catalog, version: Version | None, env_files: tuple[EnvFile, ...]) -> Iterator[Finding]:
         torch = exactly(version) if version is not None else self._shown_versions()
-        stories = Stories(self._groups.values(), catalog, frozenset(self._printed_limits), torch)
-        for group in self._groups.values():
+        groups = [*self._groups.values()]
+        groups += gathered([*drift_events(groups, env_files, catalog), *env_events(env_files, catalog, torch)])
+        groups += gathered(limit_events(groups, catalog.models))
+        stories = Stories(groups, catalog, frozenset(self._printed_limits), torch)
+        for group in groups:
             advice = advise(stories.of(group), catalog, torch) if catalog.cases else ()
-            yield self._wording.finding(group, self._headroom(group), version, advice)
+            yield self._wording.finding(group, self._headroom(group), version, advice=advice, model=catalog.models.of(group.first))
 
     def _shown_versions(self) -> VersionRange:
         """The versions of torch that print what the log holds: the limit was renamed in 2.7."""

@@ -37,6 +37,7 @@ EXTRA_FIELDS: Mapping[str, Mapping[str, object]] = {
     "compile_time": {"seconds": None},
     "profiler_report": {"recompiles": ()},
     "ineffective_setting": {"setting": None, "value": None},
+    "recompile_limit_set": {"limit": None, "limit_name": None},
     "synthetic_quote": {"symbol": None, "cause": None, "spread_bps": None},
     "quote": {"symbol": None, "bid": None, "ask": None, "spread_bps": None},
     "strategy_return": {

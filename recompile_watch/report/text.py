@@ -128,7 +128,9 @@ class _Printer:
         line = Text.assemble(("do: ", "green"), (safe(advice.title), "bold"))
         line.append(" (then restart)" if advice.restart else "", style="dim")
         self._print_line(line)
-        text = _LONG_PATH.sub("…/", safe(advice.apply.removeprefix("# "), _MAX_APPLY))
+        text = safe(advice.apply.removeprefix("# "), _MAX_APPLY)
+        if advice.kind != "env":  # a line for the shell is pasted as it stands
+            text = _LONG_PATH.sub("…/", text)
         self._console.print(Padding(Text(text, style="green"), (0, 0, 0, _INDENT + 4), expand=False))
 
     def _told_apart(self, block: Block) -> list[Finding]:
@@ -164,7 +166,7 @@ class _Printer:
         self._print_line(Text.assemble((self._seen(place), "blue"), "  ", _LONG_PATH.sub("…/", text), no_wrap=True, overflow="ellipsis"))
 
     def _seen(self, place: Evidence) -> str:
-        if len(self._names) == 1:
+        if len(self._names) == 1 and place.source in self._names:
             return f"line {place.line}"
         return f"{safe(self._names.get(place.source, place.source), 40)}:{place.line}"
 
