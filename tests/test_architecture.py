@@ -35,8 +35,8 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
 READING_ORDER = (
     "errors", "compile_id", "events", "causes", "prefix_grammar", "carriers", "prefixes", "rules", "scan", "records", "times", "shape", "sightings",
     "tables", "bulk", "lines", "readers", "detect", "trace", "sums", "context", "engine", "parts", "window", "fingerprint", "phases", "groups",
-    "versions", "patterns", "models", "model_files", "remedies", "env_file", "env_check", "advice", "wording", "series", "findings", "raised_limits", "drift", "stories",
-    "baseline", "acceptance", "decision", "analysis",
+    "versions", "patterns", "models", "model_files", "remedies", "env_file", "env_state", "env_check", "advice", "wording", "series",
+    "findings", "raised_limits", "drift", "stories", "baseline", "acceptance", "decision", "analysis",
 )  # fmt: skip
 CORE_LIBRARIES = frozenset({"re2", "hyperscan"})
 IMPURE_MODULES = frozenset(

@@ -51,7 +51,7 @@ class Story:
     guards: the newest guard of each recompile of one process, oldest first. reason: the newest guard or message.
     limits: recompile limits that the log prints. model: the model it is about. break_at: the graph break that made a
     frame of it. setting, instead: the name of a setting that it is about, and what to do instead of setting it. mend: what
-    to paste against a mistake in an env file.
+    to paste against a mistake in an env file. batch: what sets the size of its model's batches.
     """
 
     kind: str
@@ -68,6 +68,7 @@ class Story:
     setting: str | None = None
     instead: str | None = None
     mend: str | None = None
+    batch: ModelSetting | None = None
 
     @property
     def newest(self) -> str:
@@ -246,6 +247,12 @@ def _caution(model: Model | None, *does: str) -> str | None:
     return said or f"Check in the log that {model.title} ran as wanted."
 
 
+def _halved(batch: ModelSetting) -> str | None:
+    """The line that halves a batch; None where the profile does not name its default."""
+    default = batch.default or ""
+    return f"export {batch.use}={max(1, int(default) // 2)}" if default.isascii() and default.isdigit() else None
+
+
 def _has_no_switch(model: Model, found: ModelSetting) -> bool:
     return found.does == "enable" and model.default == "eager"
 
@@ -274,6 +281,8 @@ MAKERS: dict[str, Callable[[Story], str | None]] = {
     "mode_line": lambda story: story.model.mode_line if story.model else None,
     "mode_where": lambda story: _where_set(story.model, "mode"),
     "mode_caution": lambda story: _caution(story.model, "mode"),
+    "batch_line": lambda story: _halved(story.batch) if story.batch else None,
+    "batch_where": lambda story: where_set(story.batch) if story.batch else None,
     "setting": lambda story: story.setting,
     "instead": lambda story: story.instead,
     "mend": lambda story: story.mend or (story.setting and f"unset {story.setting}"),

@@ -6,8 +6,8 @@ What is meant stands in the models file (``declared``), else in the env file tha
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
-from recompile_watch.core.env_check import SetMode, set_modes
 from recompile_watch.core.env_file import EnvFile
+from recompile_watch.core.env_state import SetMode, set_modes
 from recompile_watch.core.events import Event
 from recompile_watch.core.findings import LIMIT_KIND
 from recompile_watch.core.groups import Group
@@ -23,11 +23,11 @@ _COMPILES = frozenset(
 
 def drift_events(groups: Sequence[Group], files: Iterable[EnvFile], catalog: Catalog) -> Iterator[Event]:
     """For each model that ran in another mode than the one that is meant, the line that sets it and the one that shows it."""
-    by_file = {one.model.name: one for one in set_modes(files, catalog)}
+    by_file = {one.model.name: one for one in set_modes(files, catalog.models)}
     for model in catalog.models.models:
         set_by = by_file.get(model.name)
         meant = model.declared or (set_by.mode if set_by else None)
-        seen = _seen(groups, model, catalog)
+        seen = _seen(groups, model, catalog) if meant is not None else None
         if meant is None or seen is None or _agrees(meant, seen):
             continue
         ran = (

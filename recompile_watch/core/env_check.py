@@ -6,15 +6,16 @@ Each mistake becomes an event ``ineffective_setting`` at its file and line, so t
 import difflib
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
 from recompile_watch.core.env_file import EnvFile, Step
+from recompile_watch.core.env_state import EnvState
 from recompile_watch.core.events import Event
 from recompile_watch.core.models import COMPILED_MODES, Model, ModelSetting
 from recompile_watch.core.remedies import Catalog
-from recompile_watch.core.versions import ANY_VERSION, VersionRange
+from recompile_watch.core.versions import VersionRange
 
 KIND = "ineffective_setting"
 NOTES = frozenset({"repeated", "dormant"})  # causes that change nothing and mislead nobody for long: notes, not warnings
@@ -22,9 +23,7 @@ MIN_LIKENESS = 0.9
 # With these versions each setting of the table was tried; between two of them nobody looked, so nothing is claimed.
 TRIED = ((2, 3), (2, 5), (2, 7), (2, 9), (2, 13))
 # Names that look as if they set something about compiling; all others in the file are nobody's business here.
-_ABOUT_COMPILING = re.compile(
-    r"TORCHDYNAMO_\w+|TORCHINDUCTOR_\w+|TORCH_COMPILE\w*|TORCH_DYNAMO_\w+|TORCH_CUDAGRAPH\w*|\w*(?:^|_)(?:DISABLE_COMPILE|COMPILE)(?:D|_\w+)?"
-)
+_OF_TORCH = re.compile(r"TORCHDYNAMO_\w+|TORCHINDUCTOR_\w+|TORCH_COMPILE\w*|TORCH_DYNAMO_\w+|TORCH_CUDAGRAPH\w*")
 _SECRET = re.compile(r"KEY|SECRET|TOKEN|PASS|CREDENTIAL|ACCOUNT|AUTH|COOKIE|WEBHOOK|DSN", re.IGNORECASE)
 _PLAIN = re.compile(r"[\w.,:/+'\[\]\\*-]{0,64}")
 HIDDEN = "***"
@@ -54,26 +53,6 @@ def env_events(files: Iterable[EnvFile], catalog: Catalog, torch: VersionRange) 
             yield Event(KIND, file.path, step.line, step.line, None, None, None, None, None, file.path, step.line, (), False, extra)
 
 
-@dataclass(frozen=True, slots=True)
-class SetMode:
-    """The mode in which an env file has a model run: one of ``MODES``, or ``compiled``; with the step that decides it."""
-
-    model: Model
-    mode: str
-    step: Step
-    path: str
-
-
-def set_modes(files: Iterable[EnvFile], catalog: Catalog) -> Iterator[SetMode]:
-    """The mode of each model that the files decide; nothing where they leave it to a default or to a condition."""
-    for file in files:
-        judge = _Judge(file, catalog, ANY_VERSION)
-        for model in catalog.models.models:
-            found = judge.mode_of(model)
-            if found is not None:
-                yield SetMode(model, found[0], found[1], file.path)
-
-
 def shown_value(step: Step) -> str | None:
     """The value as it may be shown: hidden when it is no short plain word, or when the name sounds like a secret's."""
     if step.value is None:
@@ -88,29 +67,20 @@ class _Judge:
         self._file, self._catalog, self._torch = file, catalog, torch
         self._read = {name: (model, setting) for model, setting in catalog.models.settings() for name in setting.names}
         self._names = [*self._read, *(name for name, setting in catalog.settings.items() if setting.kind == "env")]
-        self._last = _last(file.steps)
+        # How the names of wrappers' variables begin: TOTO_COMPILED is about Toto, CMAKE_EXPORT_COMPILE_COMMANDS about nothing here.
+        self._prefixes = {name.partition("_")[0] for model in catalog.models.models for setting in model.settings for name in setting.names}
+        self._state = EnvState(file)
 
     def mistakes(self) -> Iterator[_Mistake]:
-        """Every mistake, at most one for each step."""
+        """Every mistake, at most one for each step, and one of the whole file."""
         told: set[Step] = set()
         for mistake in self._all():
             if mistake.step not in told:
                 told.add(mistake.step)
                 yield mistake
-
-    def mode_of(self, model: Model) -> tuple[str, Step] | None:
-        """The mode in which the file has a model run, with the step that decides it."""
-        switches = ((setting, self._winner(setting)) for does in ("disable", "enable") if (setting := model.setting(does)) is not None)
-        for setting, step in switches:
-            is_on = setting.says(step.value or "") if step is not None and step.is_exported else None
-            if step is not None and is_on is not None and (setting.does == "enable" or is_on):
-                return ("eager", step) if is_on == (setting.does == "disable") else (self._compiled_mode(model), step)
-        return None
-
-    def _compiled_mode(self, model: Model) -> str:
-        setting = model.setting("mode")
-        step = self._winner(setting) if setting is not None else None
-        return step.value if step is not None and step.value and step.is_exported else "compiled"
+        known = next((step for step in self._file.steps if step.does == "set" and self._is_known(step.name)), None)
+        if self._file.has_returns and known is not None:
+            yield self._returns(known)
 
     def _all(self) -> Iterator[_Mistake]:
         for step in self._file.steps:
@@ -123,9 +93,6 @@ class _Judge:
         for name in dict.fromkeys(step.name for step in self._file.steps):
             if self._is_known(name):
                 yield from self._of_order(name)
-        if self._file.has_returns:
-            known = next((step for step in self._file.steps if step.does == "set" and self._is_known(step.name)), None)
-            yield from [self._returns(known)] if known else []
 
     def _is_known(self, name: str) -> bool:
         return name in self._read or name in self._catalog.settings
@@ -173,7 +140,7 @@ class _Judge:
             yield _Mistake(
                 "misspelt", step, f"{step.name} has no effect: it is written {close[0]}", f"Nothing reads {step.name}.", mend, _name(model)
             )
-        elif _ABOUT_COMPILING.fullmatch(step.name):
+        elif _OF_TORCH.fullmatch(step.name) or ("COMPILE" in step.name and step.name.partition("_")[0] in self._prefixes):
             model = self._sounds_like(step.name)
             why, mend = "It is neither in the tables of torch's settings, nor does a wrapper in the models file read it.", f"unset {step.name}"
             if model is not None and model.lines_for("eager") and "DISABLE" in step.name:
@@ -218,26 +185,18 @@ class _Judge:
 
     def _of_precedence(self, model: Model | None, setting: ModelSetting) -> Iterator[_Mistake]:
         """Names of one setting that say another thing than the one that wins."""
-        winner = self._winner(setting)
+        winner = self._state.winner(setting)
         if winner is None:
             return
         for name in setting.names[setting.names.index(winner.name) + 1 :]:
-            step = self._last.get(name)
+            step = self._state.last.get(name)
             if step is not None and step.value is not None and setting.takes(step.value) and not _agree(setting, step, winner):
                 why = f"{_pair(winner)} in line {winner.line} wins over it."
                 yield _Mistake("overridden", step, f"{_pair(step)} has no effect: {winner.name} wins", why, f"unset {winner.name}", _name(model))
 
-    def _winner(self, setting: ModelSetting) -> Step | None:
-        """The step that decides a setting; None where none does, or where only running the file would tell."""
-        for name in setting.names:
-            step = self._last.get(name)
-            if step is not None and (step.value is None or setting.takes(step.value)):
-                return step if step.value is not None else None
-        return None
-
     def _of_switches(self, model: Model) -> Iterator[_Mistake]:
         """Settings of a model that another of its settings makes meaningless."""
-        disable, enable = ((found, self._winner(found)) if (found := model.setting(does)) else None for does in ("disable", "enable"))
+        disable, enable = ((found, self._state.winner(found)) if (found := model.setting(does)) else None for does in ("disable", "enable"))
         off = disable[1] if disable and disable[1] and disable[0].says(disable[1].value or "") else None
         on = enable[1] if enable else None
         if off is not None and on is not None and enable and enable[0].says(on.value or ""):
@@ -246,7 +205,7 @@ class _Judge:
         reason = f"{off.name} turns compiling off" if off else self._never_on(model, enable)
         for does in ("mode", "backend") if reason else ():
             setting = model.setting(does)
-            step = self._winner(setting) if setting else None
+            step = self._state.winner(setting) if setting else None
             if step is not None:
                 why = f"{model.title} runs in eager mode: {reason}."
                 yield _Mistake(
@@ -258,7 +217,7 @@ class _Judge:
         if enable is None or model.default != "eager":
             return None
         if enable[1] is None:
-            return None if any(name in self._last for name in enable[0].names) else f"{enable[0].use} is not set here"
+            return None if any(name in self._state.last for name in enable[0].names) else f"{enable[0].use} is not set here"
         return None if enable[0].says(enable[1].value or "") else f"{enable[1].name} turns it off"
 
     def _of_order(self, name: str) -> Iterator[_Mistake]:
@@ -286,17 +245,6 @@ def _means_yes(word: str, setting: ModelSetting) -> bool:
     word = word.strip().lower()
     opposite = ("enabl", "compil", "n", "f", "-") if setting.does == "disable" else ("disabl", "eager", "n", "f", "-")
     return bool(word) and not word.startswith(opposite)
-
-
-def _last(steps: Iterable[Step]) -> Mapping[str, Step]:
-    """The step that decides each variable, of those that hold in any case; none for what is unset again."""
-    last: dict[str, Step] = {}
-    for step in steps:
-        if step.does == "set":
-            last[step.name] = step if step.is_certain else Step(step.name, "set", None, step.line, step.is_exported, False)
-        elif step.does == "unset":
-            last.pop(step.name, None)
-    return last
 
 
 def _agree(setting: ModelSetting, one: Step, other: Step) -> bool:

@@ -14,7 +14,7 @@ from recompile_watch.core.patterns import RESUMED
 # What torch.compile takes as mode=; torch/__init__.py, list_mode_options, unchanged from 2.1 to 2.13.
 COMPILED_MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 MODES = ("eager", *COMPILED_MODES)
-DOES = ("disable", "enable", "mode", "backend", "other")
+DOES = ("disable", "enable", "mode", "backend", "batch", "other")
 READ_AT = ("import", "load", "call")
 DEFAULTS = ("compiled", "eager", "varies")
 WITHOUT_CUDAGRAPHS = "max-autotune-no-cudagraphs"
@@ -175,6 +175,12 @@ class Models:
         if function is not None and function in self._by_function:
             return self._by_function[function]
         return self._by_path(event.file) or self._by_text(event)
+
+    def batch_of(self, model: Model | None) -> ModelSetting | None:
+        """What sets the size of a model's batches; of a model without such a setting, that of one that shares the GPU with it."""
+        if model is None:
+            return None
+        return next((setting for one in (model, *self.models) if (setting := one.setting("batch")) is not None), None)
 
     def settings(self) -> Iterator[tuple[Model | None, ModelSetting]]:
         """Every setting with the model it belongs to; None for the program's own."""

@@ -21,7 +21,7 @@ PLACEHOLDERS = frozenset(
     {
         "function", "place", "guard", "attribute", "tensor", "mark_dynamic", "mark_unbacked", "sources", "source_pattern", "limit", "variants",
         "printed_limit", "raised_limit", "made_at", "reason", "break_at", "setting", "instead",
-        "disable_line", "disable_where", "disable_caution", "mode_line", "mode_where", "mode_caution", "mend",
+        "disable_line", "disable_where", "disable_caution", "mode_line", "mode_where", "mode_caution", "mend", "batch_line", "batch_where",
     }
 )  # fmt: skip
 KINDS = ("env", "config", "kwarg", "code", "ops")

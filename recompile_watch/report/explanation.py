@@ -19,7 +19,8 @@ EXAMPLES = {
     "disable_line": "export TOTO_DISABLE_COMPILE=1", "disable_where": "in the environment of the process, before it starts",
     "disable_caution": "Only 1, true, yes and on count.", "mode_line": "export KRONOS_COMPILE_MODE=max-autotune-no-cudagraphs",
     "mode_where": "in the environment of the process, before it starts", "mode_caution": "What wins over it must go.",
-    "mend": "unset TORCHDYNAMO_RECOMPILE_LIMIT", "setting": "TORCHDYNAMO_RECOMPILE_LIMIT",
+    "mend": "unset TORCHDYNAMO_RECOMPILE_LIMIT", "batch_line": "export TOTO_SAMPLES_PER_BATCH=192",
+    "batch_where": "in the environment of the process, before it starts", "setting": "TORCHDYNAMO_RECOMPILE_LIMIT",
     "instead": "What to do instead stands beside each name.",
 }  # fmt: skip
 
@@ -124,7 +125,7 @@ BY_DEFAULT = {
 }
 DOES_WORDS = {
     "disable": "has {of} run in eager mode", "enable": "has {of} compiled", "mode": "the mode that {of} is compiled in",
-    "backend": "the backend that {of} is compiled with", "other": "a setting of {of}",
+    "backend": "the backend that {of} is compiled with", "batch": "the size of {of}'s batches", "other": "a setting of {of}",
 }  # fmt: skip
 
 
