@@ -59,7 +59,8 @@ def _by_name(topic: str, rules: Ruleset, catalog: Catalog) -> str | None:
         return explained_model(model)
     if (text := explained_model_settings(topic, catalog)) is not None:
         return text
-    return explained_kind(topic, rules, catalog) if any(rule.event == topic for rule in rules.rules) else None
+    kinds = {rule.event for rule in rules.rules}.union(*(case.kinds for case in catalog.cases))
+    return explained_kind(topic, rules, catalog) if topic in kinds else None
 
 
 def _by_message(topic: str, rules: Ruleset, catalog: Catalog) -> str | None:

@@ -225,7 +225,7 @@ class Analysis:
         torch = exactly(version) if version is not None else self._shown_versions()
         groups = [*self._groups.values()]
         groups += gathered([*drift_events(groups, env_files, catalog), *env_events(env_files, catalog, torch)])
-        groups += gathered(limit_events(groups, catalog.models))
+        groups += gathered(limit_events(groups, catalog.models, self._printed_limits))
         stories = Stories(groups, catalog, frozenset(self._printed_limits), torch)
         for group in groups:
             advice = advise(stories.of(group), catalog, torch) if catalog.cases else ()

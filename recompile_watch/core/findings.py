@@ -231,9 +231,14 @@ def cause_of(event: Event) -> str | None:
 
 
 def in_order(findings: list[Finding]) -> tuple[Finding, ...]:
-    """Worst first; within a severity what stopped the program, then the most frequent."""
+    """Worst first; within a severity what stopped the program, then the most frequent; settings of a model before torch's own."""
     rank = {kind: i for i, kind in enumerate(_ORDER)}
-    return tuple(sorted(findings, key=lambda f: (-SEVERITIES.index(f.severity), rank.get(f.kind, len(_ORDER)), -f.count, f.title, f.id)))
+
+    def place(f: Finding) -> tuple[int, int, bool, int, str, str]:
+        is_general = f.kind == "ineffective_setting" and f.model is None
+        return -SEVERITIES.index(f.severity), rank.get(f.kind, len(_ORDER)), is_general, -f.count, f.title, f.id
+
+    return tuple(sorted(findings, key=place))
 
 
 def severities(findings: tuple[Finding, ...]) -> Mapping[str, int]:

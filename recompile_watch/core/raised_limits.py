@@ -5,7 +5,7 @@ that was meant to do it and that no torch reads. Without any of these nothing is
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from recompile_watch.core.events import Event
@@ -27,10 +27,12 @@ class _Raise(NamedTuple):
     variable: str | None = None
 
 
-def limit_events(groups: Sequence[Group], models: Models) -> Iterator[Event]:
-    """For each limit that was set, and that no hit prints, the line that set it and the first hit after it of a lower one."""
+def limit_events(groups: Sequence[Group], models: Models, printed: Collection[int]) -> Iterator[Event]:
+    """For each limit that was set, and that no hit prints, the line that set it and the first hit after it of a lower one.
+
+    printed: the limits that the log's hits name.
+    """
     hits = [event for group in groups if group.key.kind == LIMIT_KIND and group.key.subject != "accumulated" for event in group.evidence()]
-    printed = {event.extra.get("limit") for event in hits}
     told: set[int] = set()
     for raised in _raises(groups, models):
         hit = next((hit for hit in hits if _is_lower(hit, raised)), None)

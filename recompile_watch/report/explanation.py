@@ -41,7 +41,8 @@ def explained_kind(kind: str, rules: Ruleset, catalog: Catalog) -> str:
     whys = list(dict.fromkeys(rule.why for rule in mine))
     shown = [f"  {rule.id}: {rule.title}" for rule in mine[:12]]
     more = [f"  … and {len(mine) - 12} more; recompile-watch rules list shows all"] if len(mine) > 12 else []
-    parts = [f"{kind}: an event", *(_wrapped(why) for why in whys[:3]), "\n".join(["Rules that find it:", *shown, *more])]
+    made = "made from what several lines or files say together" if not mine else ""
+    parts = [f"{kind}: an event", made, *(_wrapped(why) for why in whys[:3]), "\n".join(["Rules that find it:", *shown, *more]) if mine else ""]
     cases = [case for case in catalog.cases if kind in case.kinds and not case.causes]
     return _joined([*parts, *(_case(case, catalog) for case in cases)])
 

@@ -39,7 +39,9 @@ _IN_NUMBERS = "compile_mode"
 _MAX_OTHERS = 6
 _MAX_APPLY = 2000
 # Kinds whose title holds what the line of the log says.
-_TITLE_SAYS_ALL = frozenset({"synthetic_quote", "bot_error", "cudagraph_skip", "graph_break", "inverted_prediction", "synthetic_account"})
+_TITLE_SAYS_ALL = frozenset(
+    {"synthetic_quote", "bot_error", "cudagraph_skip", "graph_break", "ineffective_setting", "inverted_prediction", "synthetic_account"}
+)
 _LONG_PATH = re.compile(r"(?<![\w.…])/(?:[^/\s'\":,;]+/)+?(?=[^/\s'\":,;]+/[^/\s'\":,;]+(?![^\s'\":,;]))")
 # What stands above the evidence already: function, file and limit.
 _SAID = re.compile(
@@ -148,7 +150,8 @@ class _Printer:
         ranks = f"rank {_list(head.ranks)}" if head.ranks else ""
         pids = f"pid {_list(head.processes)}" if head.processes else ""
         cost = f"{head.compile_seconds:.1f} s compiling" if head.compile_seconds else ""
-        seen = self._seen(head.evidence[0]) if head.kind in _TITLE_SAYS_ALL and head.evidence else ""
+        has_place = bool(head.evidence) and head.evidence[0].source != head.file
+        seen = self._seen(head.evidence[0]) if head.kind in _TITLE_SAYS_ALL and has_place else ""
         against = f"{head.baseline} since the baseline" if head.baseline else ""
         parts = (against, where, safe(head.model or "", 30), when, _PHASES.get(head.phase, ""), ranks, pids, cost, seen)
         return _DOT.join(part for part in parts if part)
