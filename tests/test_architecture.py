@@ -35,7 +35,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
 READING_ORDER = (
     "errors", "compile_id", "events", "causes", "prefix_grammar", "carriers", "prefixes", "rules", "scan", "records", "times", "shape", "sightings",
     "tables", "bulk", "lines", "readers", "detect", "trace", "sums", "context", "engine", "parts", "window", "fingerprint", "phases", "groups",
-    "versions", "patterns", "remedies", "advice", "wording", "series", "findings", "stories", "baseline",
+    "versions", "patterns", "remedies", "advice", "wording", "series", "timeline", "findings", "stories", "baseline",
     "acceptance", "decision", "analysis",
 )  # fmt: skip
 CORE_LIBRARIES = frozenset({"re2", "hyperscan"})
