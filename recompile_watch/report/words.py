@@ -22,6 +22,11 @@ def times_text(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
 
 
+def kind_words(kind: str) -> str:
+    """``GPU memory`` for ``gpu_memory``."""
+    return kind.replace("_", " ").replace("gpu", "GPU")
+
+
 def shorter_paths(text: str) -> str:
     """A text whose long paths have lost their first folders."""
     return _LONG_PATH.sub("…/", text)
