@@ -154,3 +154,10 @@ def test_importing_the_command_line_is_light() -> None:
 def test_help_is_light(arguments: list[str]) -> None:
     """Help loads neither the matching libraries nor rich."""
     assert not loaded_after(f"from recompile_watch.cli import main\nmain({arguments!r})") & NOT_FOR_HELP
+
+
+@pytest.mark.parametrize("name", ["text", "json", "markdown", "sarif", "github"])
+def test_pictures_cost_only_who_wants_them(name: str) -> None:
+    """Every format but HTML does without pandas, matplotlib and the template engine."""
+    code = f"from recompile_watch.cli import main\nmain(['analyze', '--format', {name!r}, 'sample_logs/bot-2025-10-30.log'])"
+    assert not loaded_after(code) & (HEAVY | {"jinja2"})

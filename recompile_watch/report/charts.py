@@ -18,6 +18,7 @@ MAX_FUNCTIONS = 12
 MAX_STRATEGIES = 14
 MAX_SYMBOLS = 12
 MAX_LINES = 6
+MAX_LOADS = 24
 _ROW = 26
 _SHAPES = ("o", "s", "^", "D", "v", "P")
 _DASHES = ("-", (0, (5, 2)), (0, (1.5, 2)), (0, (7, 2, 1.5, 2)), (0, (3, 1.5)), (0, (9, 3)))
@@ -38,17 +39,18 @@ def events_chart(tables: TimeTables, lanes: Mapping[str, str]) -> Picture:
         for place, (kind, severity) in enumerate(lanes.items()):
             lane = shown[shown["kind"] == kind]
             floor = place + 0.9
-            height = lane["n"] / lane["n"].max() * (0.45 if paper.is_narrow else 0.66)
+            height = lane["n"] / lane["n"].max() * (0.4 if paper.is_narrow else 0.66)
             axes.axhline(floor, color=INKS["grid"], linewidth=1)
             axes.bar(lane["begin"], -height, width=width, bottom=floor, align="edge", color=INKS[severity], linewidth=0)
             _label(axes, paper, place, kind_words(kind), 0.66)
             axes.text(1.01, floor - 0.04, _thousands(int(lane["n"].sum())), transform=axes.get_yaxis_transform(), color=INKS["text"], va="bottom")
         axes.set_yticks([])
-        _draw_marks(axes, tables.marks, paper)
+        if len(_loads(tables.marks)) <= MAX_LOADS:  # more of them are their lane, no lines
+            _draw_marks(axes, tables.marks, paper)
         time_axis(axes, paper)
 
     caption = f"Each bar is {_length_text(tables.length_s)}; bars are scaled within their row, the number is the row's sum. Times in {tables.zone}."
-    loads = " Dashed lines: a model was loaded." if (tables.marks["kind"] == "model_load").any() else ""
+    loads = " Dashed lines: a model was loaded." if 0 < len(_loads(tables.marks)) <= MAX_LOADS else ""
     return picture("events", "Events over time, by kind", caption + loads, draw)
 
 
@@ -126,7 +128,8 @@ def latency_chart(latency: pd.DataFrame, zone: str) -> Picture:
         _unit(axes, "milliseconds a call")
         time_axis(axes, paper)
 
-    return picture("latency", "Latency over time", f"The median (p50), and what 95 and 99 of 100 calls do not exceed. Times in {zone}.", draw)
+    caption = f"The median (p50), and what 95 and 99 of 100 calls do not exceed; p99 needs 100 measurements. Times in {zone}."
+    return picture("latency", "Latency over time", caption, draw)
 
 
 def memory_chart(memory: pd.DataFrame, zone: str) -> Picture:
@@ -175,7 +178,7 @@ def quotes_chart(quotes: pd.DataFrame) -> Picture:
 def _draw_crowd(axes: Axes, known: pd.DataFrame, places: Mapping[str, int]) -> None:
     for strategy, place in places.items():
         values = known.loc[known["strategy"] == strategy, "return"]
-        axes.plot(values, [place] * len(values), linestyle="none", marker="o", markersize=5, color=INKS["one"], alpha=0.35, markeredgewidth=0)
+        axes.plot(values, [place] * len(values), linestyle="none", marker="o", markersize=5, color=INKS["one"], alpha=0.6, markeredgewidth=0)
         axes.plot([values.median()] * 2, [place - 0.32, place + 0.32], color=INKS["text"], linewidth=2.5)
 
 
@@ -198,17 +201,21 @@ def _draw_lines(axes: Axes, lines: Mapping[str, tuple["pd.Series[pd.Timestamp]",
 
 def _draw_marks(axes: Axes, marks: pd.DataFrame, paper: Paper) -> None:
     """A dashed line where a model was loaded, with the model's name where there is room."""
-    loads = marks[marks["kind"] == "model_load"].drop_duplicates("begin")
+    loads = _loads(marks)
     for begin, model in zip(loads["begin"].tolist(), loads["model"].tolist(), strict=True):
         axes.axvline(begin, color=INKS["muted"], linewidth=1, linestyle=(0, (3, 3)))
         if len(loads) <= (2 if paper.is_narrow else 6):
             axes.text(begin, -0.12, f"{model} loaded", color=INKS["muted"], va="bottom")
 
 
+def _loads(marks: pd.DataFrame) -> pd.DataFrame:
+    return marks[marks["kind"] == "model_load"].drop_duplicates("begin")
+
+
 def _label(axes: Axes, paper: Paper, place: int, words: str, center: float = 0.5) -> None:
     """The name of a row: left of it, or above it where the paper is narrow."""
     if paper.is_narrow:
-        axes.text(0, place + 0.34, words, transform=axes.get_yaxis_transform(), color=INKS["text"], va="center")
+        axes.text(0.008, place + 0.27, words, transform=axes.get_yaxis_transform(), color=INKS["text"], va="center")
     else:
         axes.text(-0.015, place + center, words, transform=axes.get_yaxis_transform(), color=INKS["text"], va="center", ha="right")
 

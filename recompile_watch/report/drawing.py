@@ -116,7 +116,7 @@ def axes_of(figure: Figure, height_px: float, *, left_px: float, right_px: float
 
 def time_axis(axes: Axes, paper: Paper) -> None:
     """Ticks at round times, as few as the paper has room for; with the day where there are several."""
-    begin, end = (_DAY_ZERO + timedelta(days=place) for place in axes.get_xlim())
+    begin, end = map(_moment, axes.get_xlim())
     first_s, last_s = ((moment - datetime.min).total_seconds() for moment in (begin, end))
     most = 3 if paper.is_narrow else 7
     step_s = next((step for step in _STEPS_S if (last_s - first_s) / step <= most), _STEPS_S[-1])
@@ -124,6 +124,11 @@ def time_axis(axes: Axes, paper: Paper) -> None:
     is_one_day = begin.date() == end.date()
     days = [(tick - _DAY_ZERO) / timedelta(days=1) for tick in ticks]
     axes.set_xticks(days, [_tick_text(tick, step_s, is_one_day) for tick in ticks])
+
+
+def _moment(place: float) -> datetime:
+    """The moment at a place of a time axis; beyond the calendar its first or last day."""
+    return _DAY_ZERO + timedelta(days=min(max(place, (datetime.min - _DAY_ZERO).days), (datetime.max - _DAY_ZERO).days))
 
 
 def _tick_text(tick: datetime, step_s: int, is_one_day: bool) -> str:

@@ -36,13 +36,15 @@ def time_tables(report: Report) -> TimeTables:
     """The tables of a report's timeline, in the zone of the log where it has one only."""
     zone, name = _zone_of(report)
     timeline = report.timeline
-    events = [(_begin(s.begin_s, zone), safe(kind, NAME_CHARS), n) for s in timeline.slices for kind, n in s.counts.items()]
+    length_s = _drawn_length(timeline)
+    events = [(s.begin_s // length_s * length_s, safe(kind, NAME_CHARS), n) for s in timeline.slices for kind, n in s.counts.items()]
     latency = [(_begin(s.begin_s, zone), s.latency.p50, s.latency.p95, s.latency.p99, s.latency.n) for s in timeline.slices if s.latency.n]
     memory = [(_begin(s.begin_s, zone), safe(model, NAME_CHARS), peak) for s in timeline.slices for model, peak in s.gpu_peak_mb.items()]
     marks = [(_begin(s.begin_s, zone), kind, safe(model, NAME_CHARS), n) for s in timeline.slices for (kind, model), n in s.marks.items()]
-    length_s = _drawn_length(timeline)
+    counted = pd.DataFrame(events, columns=["begin", "kind", "n"]).groupby(["begin", "kind"], as_index=False).agg({"n": "sum"})
+    counted["begin"] = pd.Series([_begin(begin_s, zone) for begin_s in counted["begin"].tolist()], dtype="datetime64[us]")
     return TimeTables(
-        name, length_s, _joined(pd.DataFrame(events, columns=["begin", "kind", "n"]), length_s),
+        name, length_s, counted,
         pd.DataFrame(latency, columns=["begin", *_PERCENTILES, "n"]), pd.DataFrame(memory, columns=["begin", "model", "peak_mb"]),
         pd.DataFrame(marks, columns=["begin", "kind", "model", "n"]),
     )  # fmt: skip
@@ -82,13 +84,6 @@ def limits_table(findings: list[Finding]) -> pd.DataFrame:
     summed = grouped.agg({"recompiles": "sum", "refused": "sum", "entries": "max", "limit": "max"})
     summed["share"] = (summed["entries"] / summed["limit"]).fillna(-1.0)
     return summed.sort_values(["share", "recompiles", "function"], ascending=[False, False, True], ignore_index=True)
-
-
-def _joined(events: pd.DataFrame, length_s: int) -> pd.DataFrame:
-    """The events in slices of this length."""
-    if events.empty:
-        return events
-    return events.assign(begin=events["begin"].dt.floor(f"{length_s}s")).groupby(["begin", "kind"], as_index=False).agg({"n": "sum"})
 
 
 def _drawn_length(timeline: Timeline) -> int:

@@ -30,6 +30,7 @@ from recompile_watch.report.words import short_names, times_text
 MAX_CARDS = 50
 MAX_NOTES = 100
 _HERE = Path(__file__).parent
+_STATUS = {"ok": "OK", "warning": "Warning", "critical": "Critical", "unknown": "Unknown"}
 _WORDS = {"critical": "Critical", "warning": "Warning", "info": "Note"}
 _LIMIT_KINDS = frozenset({"recompile", "recompile_limit_hit", "recompile_limit_error"})
 _NOTHING = {
@@ -105,7 +106,7 @@ def _head(report: Report, clock: Clock, names: dict[str, str]) -> dict[str, obje
         ("events", _thousands(sum(report.counts.values())), ""),
         ("lines read", _thousands(sum(source.facts.lines for source in sources)), ""),
     ]
-    return {"report_status": report.status, "subject": subject, "about": about, "tiles": tiles}
+    return {"report_status": report.status, "status_word": _STATUS[report.status], "subject": subject, "about": about, "tiles": tiles}
 
 
 def _findings(report: Report, cards: Cards) -> dict[str, object]:
@@ -152,8 +153,9 @@ def _parts(report: Report) -> Iterator[Part]:
 
 def _events(report: Report, tables: frames.TimeTables) -> Part:
     counts = listing.counts_listing(report)
-    if tables.events.empty:
-        return Part("events", "Events", lead="No event of this log carries a time.", tables=(counts,))
+    if tables.events["begin"].nunique() < 2:
+        when = "All dated events of this log lie close together." if len(tables.events) else "No event of this log carries a time."
+        return Part("events", "Events", when, tables=(counts,))
     lanes = _lanes(report)
     drawn = charts.events_chart(tables, dict(list(lanes.items())[: charts.MAX_LANES]))
     more = len(lanes) - charts.MAX_LANES
@@ -185,7 +187,9 @@ def _returns(report: Report) -> Iterator[Part]:
     returns = frames.returns_table(report)
     shown = listing.returns_listing(returns)
     drawn = charts.returns_chart(returns) if returns["return"].notna().any() else None
-    yield Part("returns", "Returns", "", drawn, (shown,) if drawn else (), () if drawn else (shown,), folded)
+    left_off = series.strategy_rows_left_off
+    lead = f"Of the log's rows {count_text(left_off, 'later one')} stand for their latest value only." if left_off else ""
+    yield Part("returns", "Returns", lead, drawn, (shown,) if drawn else (), () if drawn else (shown,), folded)
 
 
 def _contents(report: Report, parts: list[Part]) -> list[tuple[str, str, str]]:

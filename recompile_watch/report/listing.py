@@ -42,12 +42,12 @@ def sources_listing(report: Report, clock: Clock) -> Listing:
     rows = []
     for source in report.sources:
         facts = source.facts
-        unread = [f"{reason.replace('_', ' ')} ({n})" for reason, n in facts.unread.items()]
+        unread = [f"{kind_words(safe(reason, NAME_CHARS))} ({n})" for reason, n in facts.unread.items()]
         missed = ", ".join([*unread, *([safe(facts.error)] if facts.error else [])])
         span = clock.span(source.first_time, source.last_time) or "no times"
         rows.append((safe(facts.path), _count(facts.lines), size_text(facts.bytes), span, missed or "nothing"))
     columns = (("Source", LONG), ("Lines", NUM), ("Size", NUM), ("Events from – to", ""), ("Could not be read", LONG))
-    passed = ", ".join(f"{reason.replace('_', ' ')} ({n})" for reason, n in report.unread.items())
+    passed = ", ".join(f"{kind_words(safe(reason, NAME_CHARS))} ({n})" for reason, n in report.unread.items())
     return listing("Sources" + (f"; passed over in folders: {passed}" if passed else ""), columns, rows, "source")
 
 
