@@ -31,7 +31,7 @@ def events_chart(tables: TimeTables, lanes: Mapping[str, str]) -> Picture:
 
     def draw(figure: Figure, paper: Paper) -> None:
         step = 40 if paper.is_narrow else 30
-        axes = axes_of(figure, step * len(lanes) + 58, left_px=8 if paper.is_narrow else 210, right_px=46, top_px=26)
+        axes = axes_of(figure, step * len(lanes) + 58, left_px=8 if paper.is_narrow else 250, right_px=46, top_px=26)
         axes.set_ylim(len(lanes), 0)
         axes.set_xlim(begin, end)
         thin = (end - begin) * (2.5 / paper.width_px)
@@ -73,7 +73,7 @@ def limits_chart(limits: pd.DataFrame) -> Picture:
                 axes.barh(center, limit, height=size, color=INKS["grid"], linewidth=0)
                 axes.plot([limit, limit], [center - size * 0.8, center + size * 0.8], color=INKS["text"], linewidth=2, solid_capstyle="butt")
             axes.barh(center, entries, height=size, color=INKS[ink], linewidth=0)
-            words = f"{entries:.0f} of {limit:.0f}" if has_limit else f"{entries:.0f}, limit unknown"
+            words = f"{entries:.0f} of {limit:.0f}" if has_limit else f"{entries:.0f} of ?"
             words += ", full" if has_limit and entries >= limit else ""
             axes.text(1.02, center, words, transform=axes.get_yaxis_transform(), color=INKS["text"], va="center")
             _label(axes, paper, place, function)
@@ -104,9 +104,9 @@ def returns_chart(returns: pd.DataFrame) -> Picture:
             mine = known[(known["symbol"] == symbol) & known["strategy"].isin(strategies)]
             axes.plot(
                 mine["return"], mine["strategy"].map(places), linestyle="none", marker=_SHAPES[number], markersize=9, color=INKS[SERIES[number]],
-                markeredgecolor=INKS["paper"], markeredgewidth=1.5, label=symbol,
+                markeredgecolor=INKS["paper"], markeredgewidth=1.5, label=_cut(symbol, 11),
             )  # fmt: skip
-        axes.set_yticks(range(len(strategies)), strategies)
+        axes.set_yticks(range(len(strategies)), [_cut(strategy, 17 if paper.is_narrow else 23) for strategy in strategies])
         axes.margins(x=0.06)
         value_axis(axes, paper)
         if symbols and not is_crowd:
@@ -168,7 +168,7 @@ def quotes_chart(quotes: pd.DataFrame) -> Picture:
         for place, (synthetic, real) in enumerate(zip(rows["synthetic"].tolist(), rows["real"].tolist(), strict=True)):
             words = f"{_thousands(synthetic)} / {_thousands(real)}"
             axes.text(1.02, place, words, transform=axes.get_yaxis_transform(), color=INKS["text"], va="center")
-        axes.set_yticks(places, rows["symbol"])
+        axes.set_yticks(places, [_cut(symbol, 8 if paper.is_narrow else 14) for symbol in rows["symbol"].tolist()])
         axes.set_xticks([])
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderpad=0, columnspacing=1.6)
 
@@ -196,7 +196,7 @@ def _draw_lines(axes: Axes, lines: Mapping[str, tuple["pd.Series[pd.Timestamp]",
     place = float("inf")
     for end, name, ink in sorted(ends, key=lambda item: -item[0]):
         place = min(end, place - gap)
-        axes.text(1.01, place, name, transform=axes.get_yaxis_transform(), color=ink, va="center", weight="bold")
+        axes.text(1.01, place, _cut(name, 9), transform=axes.get_yaxis_transform(), color=ink, va="center", weight="bold")
 
 
 def _draw_marks(axes: Axes, marks: pd.DataFrame, paper: Paper) -> None:
@@ -205,7 +205,7 @@ def _draw_marks(axes: Axes, marks: pd.DataFrame, paper: Paper) -> None:
     for begin, model in zip(loads["begin"].tolist(), loads["model"].tolist(), strict=True):
         axes.axvline(begin, color=INKS["muted"], linewidth=1, linestyle=(0, (3, 3)))
         if len(loads) <= (2 if paper.is_narrow else 6):
-            axes.text(begin, -0.12, f"{model} loaded", color=INKS["muted"], va="bottom")
+            axes.text(begin, -0.12, f"{_cut(model, 20)} loaded", color=INKS["muted"], va="bottom")
 
 
 def _loads(marks: pd.DataFrame) -> pd.DataFrame:
@@ -214,10 +214,16 @@ def _loads(marks: pd.DataFrame) -> pd.DataFrame:
 
 def _label(axes: Axes, paper: Paper, place: int, words: str, center: float = 0.5) -> None:
     """The name of a row: left of it, or above it where the paper is narrow."""
+    words = _cut(words, 34)
     if paper.is_narrow:
         axes.text(0.008, place + 0.27, words, transform=axes.get_yaxis_transform(), color=INKS["text"], va="center")
     else:
         axes.text(-0.015, place + center, words, transform=axes.get_yaxis_transform(), color=INKS["text"], va="center", ha="right")
+
+
+def _cut(words: str, chars: int) -> str:
+    """A name as far as there is room; the table beside the chart has all of it."""
+    return words if len(words) <= chars else words[: chars - 1] + "…"
 
 
 def _unit(axes: Axes, words: str) -> None:

@@ -7,7 +7,8 @@ import pandas as pd
 
 from recompile_watch.core.analysis import Report
 from recompile_watch.core.findings import Finding
-from recompile_watch.core.timeline import Timeline
+from recompile_watch.core.timeline import LENGTHS, Timeline
+from recompile_watch.core.wording import shown_function
 from recompile_watch.report.safe import safe
 from recompile_watch.report.times import moment_of
 
@@ -74,7 +75,7 @@ def quotes_table(report: Report) -> pd.DataFrame:
 def limits_table(findings: list[Finding]) -> pd.DataFrame:
     """Functions that were compiled again, fullest first: function, place, recompiles, refused, entries, limit (NaN if unknown)."""
     rows = [
-        (safe(f.function or "?", NAME_CHARS), safe(f"{f.file or ''}{'' if f.line_no is None else f':{f.line_no}'}", 200),
+        (safe(shown_function(f.function or "?"), NAME_CHARS), safe(f"{f.file or ''}{'' if f.line_no is None else f':{f.line_no}'}", 200),
          f.count if f.kind == "recompile" else 0, f.refused, f.headroom.entries if f.headroom else None, f.headroom.limit if f.headroom else None)
         for f in findings
     ]  # fmt: skip
@@ -91,7 +92,7 @@ def _drawn_length(timeline: Timeline) -> int:
     if not timeline.slices:
         return timeline.length_s
     span_s = timeline.slices[-1].begin_s - timeline.slices[0].begin_s
-    return timeline.length_s * max(1, -(-span_s // (timeline.length_s * _WANTED_SLICES)))
+    return next((length_s for length_s in LENGTHS if length_s >= timeline.length_s and span_s <= length_s * _WANTED_SLICES), LENGTHS[-1])
 
 
 def _zone_of(report: Report) -> tuple[tzinfo, str]:
