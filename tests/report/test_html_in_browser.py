@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -58,6 +57,12 @@ def color(browser: Browser, selector: str, name: str) -> str:
     numbers = re.findall(r"[\d.]+", text)
     assert len(numbers) == 3, text
     return "#" + "".join(f"{int(number):02x}" for number in numbers)
+
+
+def until(browser: Browser, condition: str) -> None:
+    """Waits in the page until something holds; what never does ends with the test's own message."""
+    poll = f"new Promise(done => {{ const look = n => ({condition}) ? done(true) : n ? setTimeout(look, 20, n - 1) : done(false); look(1000) }})"
+    assert browser.value(poll) is True, condition
 
 
 @pytest.mark.parametrize("name", sorted(REPORTS))
@@ -125,13 +130,15 @@ def test_copy_puts_the_exact_text_on_the_clipboard(browser: Browser, pages: dict
     wanted = [advice.apply for advice in report().findings[0].advice]
     shown = cast(list[str], browser.value(SAID))
     assert set(wanted) <= set(shown)
+    says = "[document.getElementById('live').textContent, ...[...document.querySelectorAll('.copy span:first-child')].map(e => e.textContent)]"
+    watched = "{subtree: true, childList: true, characterData: true}"
+    browser.value(f"window.said = []; new MutationObserver(() => window.said.push(...{says})).observe(document.body, {watched})")
     for text in wanted:
-        button = f"button.copy[data-from=paste-{shown.index(text) + 1}]"
-        browser.click(button)
-        browser.value("new Promise(done => setTimeout(done, 150))")
+        browser.value("window.said = []")
+        browser.click(f"button.copy[data-from=paste-{shown.index(text) + 1}]")
+        until(browser, "window.said.includes('Copied') && window.said.includes('Copied to the clipboard.')")
         assert browser.value("navigator.clipboard.readText()") == text
-        assert browser.value(f"document.querySelector({button!r}).innerText.split(':')[0].trim()") == "Copied"
-        assert browser.value("document.getElementById('live').textContent") == "Copied to the clipboard."
+    until(browser, f"{says}.slice(1).every(word => word === 'Copy')")
 
 
 def test_copy_without_a_clipboard(browser: Browser, pages: dict[str, Path]) -> None:
@@ -140,7 +147,7 @@ def test_copy_without_a_clipboard(browser: Browser, pages: dict[str, Path]) -> N
     browser.value("Object.defineProperty(navigator, 'clipboard', {value: undefined}); window.copied = []; "
                   "document.addEventListener('copy', () => window.copied.push(getSelection().toString()))")  # fmt: skip
     browser.click("button.copy")
-    browser.value("new Promise(done => setTimeout(done, 150))")
+    until(browser, "window.copied.length")
     assert browser.value("window.copied") == cast(list[str], browser.value(SAID))[:1]
     assert "<script>" in cast(list[str], browser.value("window.copied"))[0] and "<script>" in EVIL
 
@@ -216,12 +223,12 @@ def test_without_its_script(browser: Browser, pages: dict[str, Path]) -> None:
     assert "button" not in roles and roles.count("image") == len(CHARTS) and "main" in roles
 
 
-def test_a_large_report_opens_quickly(browser: Browser, tmp_path: Path) -> None:
-    """A report with as many cards and rows as a page takes is shown within seconds."""
+def test_a_large_report(browser: Browser, tmp_path: Path) -> None:
+    """A report with more findings than a page takes is shown without a complaint, and says how many are left out."""
     whole = report()
-    many = tuple(replace(whole.findings[n % 6], id=f"{n:016}") for n in range(400))
+    many = tuple(replace(whole.findings[n % 6], id=f"{n:016}", title=f"finding {n}") for n in range(4000))
     (tmp_path / "large.html").write_text(page_of(replace(whole, findings=many)))
-    begin = time.monotonic()
     browser.open(tmp_path / "large.html")
-    assert browser.value("document.querySelectorAll('.card').length") == 50 + 2
-    assert time.monotonic() - begin < 20
+    assert browser.value("document.querySelectorAll('#findings .card').length") == 50
+    assert "more findings; --format json has all of them" in str(browser.value("document.querySelector('#findings').textContent"))
+    assert complaints(browser) == []
