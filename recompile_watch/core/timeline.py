@@ -8,7 +8,7 @@ nothing else: parts of a log add up exactly, in any order.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from math import frexp, ldexp
+from math import frexp, isfinite, ldexp
 
 from recompile_watch.core.events import Event
 from recompile_watch.core.series import Histogram, Latency
@@ -109,11 +109,11 @@ class TimeSlices:
         one.counts[kind] = one.counts.get(kind, 0) + 1
         if kind == "gpu_memory":
             peak = event.extra["peak_mb"]
-            if type(peak) is float or type(peak) is int:  # exact types: a rule of the user's may capture text
+            if (type(peak) is float or type(peak) is int) and isfinite(peak):  # exact types: a rule of the user's may capture text
                 one.add_peak(text_or_none(event.extra["model"]) or "unknown", peak)
         elif kind == "inference":
             value = event.extra["milliseconds"]
-            if type(value) is float or type(value) is int:
+            if (type(value) is float or type(value) is int) and isfinite(value):
                 one.add_latency(value, derived=bool(event.extra["derived"]))
         elif kind in MARK_KINDS:
             one.add_mark((kind, text_or_none(event.extra["model"]) or "unknown"), 1)

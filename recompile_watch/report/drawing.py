@@ -7,6 +7,7 @@ afterwards, its own fonts and its own settings: the same picture for everyone, a
 import io
 import os
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -87,7 +88,8 @@ def picture(name: str, title: str, caption: str, draw: Callable[[Figure, Paper],
     """Draws a chart once on each paper. ``draw`` sets the figure's height and fills it."""
     drawings = []
     for paper in PAPERS:
-        with mpl.rc_context():
+        with mpl.rc_context(), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", r"Glyph \d+ ")  # the reader's fonts show the letters, not matplotlib's
             mpl.rcParams.update(mpl.rcParamsDefault)
             mpl.rcParams.update(_SETTINGS)  # type: ignore[arg-type]  # its keys are literals there
             figure = Figure(figsize=(paper.width_px / 72, 1), dpi=72, facecolor="none")

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from math import isfinite
 
 import pandas as pd
 
@@ -40,7 +41,9 @@ def time_tables(report: Report) -> TimeTables:
     length_s = _drawn_length(timeline)
     events = [(s.begin_s // length_s * length_s, safe(kind, NAME_CHARS), n) for s in timeline.slices for kind, n in s.counts.items()]
     latency = [(_begin(s.begin_s, zone), s.latency.p50, s.latency.p95, s.latency.p99, s.latency.n) for s in timeline.slices if s.latency.n]
-    memory = [(_begin(s.begin_s, zone), safe(model, NAME_CHARS), peak) for s in timeline.slices for model, peak in s.gpu_peak_mb.items()]
+    memory = [
+        (_begin(s.begin_s, zone), safe(model, NAME_CHARS), peak) for s in timeline.slices for model, peak in s.gpu_peak_mb.items() if isfinite(peak)
+    ]
     marks = [(_begin(s.begin_s, zone), kind, safe(model, NAME_CHARS), n) for s in timeline.slices for (kind, model), n in s.marks.items()]
     counted = pd.DataFrame(events, columns=["begin", "kind", "n"]).groupby(["begin", "kind"], as_index=False).agg({"n": "sum"})
     counted["begin"] = pd.Series([_begin(begin_s, zone) for begin_s in counted["begin"].tolist()], dtype="datetime64[us]")
@@ -110,4 +113,4 @@ def _begin(begin_s: int, zone: tzinfo) -> datetime:
 
 
 def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) else None
+    return float(value) if isinstance(value, int | float) and isfinite(value) else None

@@ -77,6 +77,17 @@ def test_text_where_a_number_should_be_is_ignored() -> None:
     assert (dict(one.gpu_peak_mb), one.latency.n, dict(one.marks)) == ({}, 0, {("model_load", "unknown"): 1})
 
 
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
+def test_numbers_that_are_none_hide_no_others(number: float) -> None:
+    """A value that is not finite is counted as an event and nothing else."""
+    (one,) = timeline_of(
+        (0, event("gpu_memory", model="m", peak_mb=number)),
+        (0, event("gpu_memory", model="m", peak_mb=3.0)),
+        (0, event("inference", milliseconds=number)),
+    ).slices
+    assert (dict(one.gpu_peak_mb), one.latency.n, one.counts["gpu_memory"]) == ({"m": 3.0}, 0, 2)
+
+
 def test_a_long_log_has_few_slices() -> None:
     """A year of events a minute apart needs no more memory than ten minutes; no event is lost."""
     timeline = timeline_of(*((60.0 * n * 100, event("quote")) for n in range(5000)))

@@ -9,6 +9,7 @@ import random
 import re
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -195,6 +196,20 @@ def test_damaged_logs_become_pages(seed: int) -> None:
     rng = random.Random(seed)
     data = mutated(rng, (SAMPLES / "bot-2025-10-30.log").read_bytes() * 2)
     assert Page(page_of(report_of(*engine_events([data])))).all("main")
+
+
+def test_letters_of_any_script_and_numbers_that_are_none() -> None:
+    """Names that matplotlib's own font lacks, and nan, are shown without a word of warning."""
+    name, nan = "模型😀عربى́", float("nan")
+    events = [
+        one for n in (0, 300) for one in (
+            event("quote", n, symbol=name), event("gpu_memory", n, model=name, stage=name, peak_mb=nan), event("inference", n, milliseconds=nan),
+            event("strategy_return", n, symbol=name, strategy=name, return_=nan), event("strategy_return", n, symbol="A", strategy=name, return_=0.1),
+        )
+    ]  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert "模型" in Page(page_of(report_of(*events))).text
 
 
 ODD_TIMES = [("0001-01-01T00:00:00+00:00", "9999-12-31T23:59:59+00:00"), ("1970-01-01T00:00:00+14:00", "2025-10-30T09:00:00-12:00")]
