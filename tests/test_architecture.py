@@ -36,7 +36,7 @@ READING_ORDER = (
     "errors", "compile_id", "events", "causes", "prefix_grammar", "carriers", "prefixes", "rules", "scan", "records", "times", "shape", "sightings",
     "tables", "bulk", "lines", "readers", "detect", "trace", "sums", "context", "engine", "parts", "window", "fingerprint", "phases", "groups",
     "versions", "patterns", "models", "model_files", "remedies", "env_file", "env_state", "env_check", "advice", "wording", "series",
-    "findings", "raised_limits", "drift", "stories", "baseline", "acceptance", "decision", "analysis",
+    "timeline", "findings", "raised_limits", "drift", "stories", "baseline", "acceptance", "decision", "analysis",
 )  # fmt: skip
 CORE_LIBRARIES = frozenset({"re2", "hyperscan"})
 IMPURE_MODULES = frozenset(
@@ -154,3 +154,10 @@ def test_importing_the_command_line_is_light() -> None:
 def test_help_is_light(arguments: list[str]) -> None:
     """Help loads neither the matching libraries nor rich."""
     assert not loaded_after(f"from recompile_watch.cli import main\nmain({arguments!r})") & NOT_FOR_HELP
+
+
+@pytest.mark.parametrize("name", ["text", "json", "markdown", "sarif", "github"])
+def test_pictures_cost_only_who_wants_them(name: str) -> None:
+    """Every format but HTML does without pandas, matplotlib and the template engine."""
+    code = f"from recompile_watch.cli import main\nmain(['analyze', '--format', {name!r}, 'sample_logs/bot-2025-10-30.log'])"
+    assert not loaded_after(code) & (HEAVY | {"jinja2"})

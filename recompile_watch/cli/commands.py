@@ -42,8 +42,8 @@ def _reading(parser: Parser) -> None:
 def _analyze(parser: Parser) -> None:
     _reading(parser)
     parser.add_argument(
-        "--format", choices=("text", "json", "markdown", "sarif", "github"), default="text",
-        help="text for people (default), json for programs, markdown, sarif for code scanning, github for annotations",
+        "--format", choices=("text", "json", "markdown", "html", "sarif", "github"), default="text",
+        help="text for people (default), json for programs, markdown, html for a browser, sarif for code scanning, github for annotations",
     )  # fmt: skip
     parser.add_argument("--output", metavar="FILE", help="writes there instead of to standard output, whole or not at all")
     parser.add_argument("--torch-version", metavar="X", help="the torch that wrote the log, such as 2.9.1, where the log does not say it")

@@ -22,6 +22,7 @@ from recompile_watch.core.series import Numbers, Series
 from recompile_watch.core.sightings import TableRows
 from recompile_watch.core.stories import Stories
 from recompile_watch.core.sums import Sums
+from recompile_watch.core.timeline import Timeline, TimeSlices
 from recompile_watch.core.versions import ANY_VERSION, Version, VersionRange, exactly, version_of
 
 MAX_GROUPS = 5_000
@@ -100,6 +101,7 @@ class Report:
     findings: tuple[Finding, ...]
     series: Numbers
     decisions: tuple[Decision, ...] = ()
+    timeline: Timeline = field(default_factory=Timeline)
 
 
 @dataclass(slots=True)
@@ -131,6 +133,7 @@ class Analysis:
         self._series = Series()
         self._takers = self._series.takers
         self._phases = Phases()
+        self._slices = TimeSlices()
         self._groups: dict[GroupKey, Group] = {}
         self._recent: dict[tuple[object, ...], Group] = {}
         self._entries: dict[_Place, int] = {}
@@ -158,6 +161,9 @@ class Analysis:
             span = self._source = self._sources.setdefault(source, _Source(source))
         if time is not None:
             span.see(time, event[3], time, event[3])
+            at = self._at(time)
+            if at is not None:
+                self._slices.add(event, at)
         take = self._takers.get(kind)
         if take is not None:
             take(event)
@@ -176,9 +182,13 @@ class Analysis:
             case Sums():
                 self._take_bulk(item.kind, item.source, item.n, (item.times[0], item.offset), (item.times[1], item.last_offset))
                 self._series.add_sums(item)
+                self._slices.add_sums(item)
             case TableRows():
                 self._take_bulk(item.kind, item.source, len(item.rows), (item.time, item.span[0]), (item.time, item.span[1] - 1))
                 self._series.add_table(item)
+                at = self._at(item.time)
+                if at is not None:
+                    self._slices.add_table(item, at)
 
     def _take_bulk(self, kind: str, source: str, n: int, first: _Moment, last: _Moment) -> None:
         """Counts events of one kind that were read in bulk, as ``add`` counts as many."""
@@ -193,6 +203,7 @@ class Analysis:
             mine = self._sources.setdefault(path, _Source(path))
             mine.see(span.first, span.first_offset, span.last, span.last_offset)
         self._series.merge(later._series)
+        self._slices.merge(later._slices)
         resolved = self._phases.merge(later._phases)
         for key, group in later._groups.items():
             known = self._groups.get(key)
@@ -219,6 +230,7 @@ class Analysis:
             status=status_of(findings, problems), problems=problems, torch_version=version, torch_version_from=origin,
             sources=tuple(self._source_report(source) for source in facts.sources), unread=dict(facts.unread),
             counts=dict(sorted(self._counts.items())), findings=findings, series=self._series.numbers(), decisions=decide(findings, known),
+            timeline=self._slices.timeline(),
         )  # fmt: skip
 
     def _findings(self, catalog: Catalog, version: Version | None, env_files: tuple[EnvFile, ...]) -> Iterator[Finding]:
