@@ -61,6 +61,7 @@ PROOFS = (
     Proof("remove_per_layer_attribute", "layers_by_name", "str_value"),
     Proof("raise_recompile_limit", "names_and_limit", "str_value"),
     Proof("recompile_limit_kwarg", "names_and_own_limit", "str_value"),
+    Proof("compile_tensor_part", "text_as_argument", "str_value", is_quick=True),
     Proof("force_parameter_static_shapes_false", "widths", "parameter_size"),
     Proof("tensor_wrap_scalar", "number_as_tensor", "int_value"),
     Proof("lr_tensor", "learning_rate", "float_value"),

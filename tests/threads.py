@@ -15,7 +15,6 @@ import tomllib
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import cast
 
 from recompile_watch.config import load_catalog

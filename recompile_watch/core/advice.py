@@ -210,11 +210,14 @@ def _tensor_name(guard: str) -> str | None:
 
 
 def code_name(source: str) -> str | None:
-    """A source as Python code: ``L['self']._modules['lin']._parameters['weight']`` becomes ``self.lin.weight``."""
+    """A source as Python code: ``L['self']._modules['lin']._parameters['weight']`` becomes ``self.lin.weight``.
+
+    None for what code cannot name, such as a value on the stack that a graph break hands over (``___stack0``).
+    """
     source = re.sub(r"^[LG]\['(\w+)'\]", r"\1", source)
     source = re.sub(r"\._(?:modules|parameters|buffers)\['(\d+)'\]", r"[\1]", source)
     source = re.sub(r"\._(?:modules|parameters|buffers)\['(\w+)'\]", r".\1", source)
-    return source if re.fullmatch(r"\w+(?:\.\w+|\[\d+\]|\['[\w.-]+'\])*", source) else None
+    return source if re.fullmatch(r"(?!___)\w+(?:\.\w+|\[\d+\]|\['[\w.-]+'\])*", source) else None
 
 
 def _marks(guards: Iterable[Reason], call: str) -> str | None:

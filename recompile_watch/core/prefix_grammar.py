@@ -82,7 +82,19 @@ GLOG_STUMP = re.compile(
     rb"(?:(?:[VDIWEC] +)?[\w./\\~-]{0,300}\b\w+\.py:\d+\](?: |$)(?:\[(?P<cid>" + COMPILE_ID + rb")\](?: |$))?(?:\[(?P<artifact>__\w+)\](?: |$))?"
     rb"|\[(?P<cid2>\d{1,6}/\d{1,6}(?:_\d+)?)\] (?:\[(?P<artifact2>__\w+)\](?: |$))?|\[(?P<artifact3>__\w+)\](?: |$))"
 )
-BRACKET_INSIDE = re.compile(rb"\[" + ISO + rb"\] (?:\[" + COMPILE_ID + rb"\] )?torch(?:dynamo|inductor)?(?:\.\w+)*: \[" + LEVEL + rb"\] ")
+# The same with its beginning lost inside the date or the time: "19:36:39.653000 19376 torch/_dynamo/guards.py:964] [3/8] ".
+GLOG_CUT = re.compile(
+    rb"(?:\d{1,4} )?\d\d:\d\d:\d\d\.\d{6} (?P<pid>\d{1,20}) (?:[A-Za-z]:\\[^\]\n]{1,300}?|[^\s\]\[:\"']{1,300}):\d+\](?: |$)"
+    rb"(?:\[(?P<cid>" + COMPILE_ID + rb")\](?: |$))?(?:\[(?P<artifact>__\w+)\](?: |$))?"
+)
+# The end of a bracket prefix's date: "27 21:42:30,628] " in front of the logger's name.
+BRACKET_CUT = re.compile(rb"(?:[\d-]{1,10} )?\d\d:\d\d:\d\d,\d{3}\] (?=(?:\[[\d/_]{1,20}\] )?torch[\w.]{0,80}: \[)")
+BRACKET_INSIDE = re.compile(
+    rb"(?:\[(?:rank|default)\d+\]:\s?)*"
+    rb"\[" + ISO + rb"\] (?:\[" + COMPILE_ID + rb"\] )?torch(?:dynamo|inductor)?(?:\.\w+)*: \[" + LEVEL + rb"\] "
+)
+# The basic format of Python's logging, behind what a program printed without a newline.
+BASIC_INSIDE = re.compile(rb"(?<=\s)(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):torch(?:dynamo|inductor|\._dynamo|\._inductor)(?:\.\w+)*:(?=\S)")
 TORCH_AHEAD = re.compile(rb"[\s>*`_#~|-]{1,60}(?=(?:\[(?:rank|default)\d+\]:\s?)*[VDIWEC]\d{4} \d\d:\d\d:\d\d|\[(?:rank|default)\d+\]:)")
 
 TORCH_STARTS = re.compile(rb"[VDIWEC]\d{4} \d\d:\d\d:\d\d|\[(?:rank|default)\d+\]:|\[" + ISO + rb"\] (?:\[[\d/_]+\] )?torch")

@@ -10,6 +10,7 @@ from recompile_watch.core.records import Record
 from recompile_watch.core.sightings import Fields, Sighting, decode, sighting, text_or_none
 
 _CACHED_LINES = 50_000
+MAX_MESSAGE = 300  # characters of an exception's text that an event keeps
 _REASON_LINE = re.compile(rb"\s*- (?:(?=!?\d{1,9}/\d{1,9}(?:/\d+)?(?:_\d+)?:(?: |$))|(?!User stack trace:| {2,}\S))")
 _ENTRY_START = re.compile(rb"\s- (?=!?\d{1,9}/\d{1,9}(?:/\d+)?:(?: |$))")
 # A frame of a stack, not one in the comments of a printed graph.
@@ -79,7 +80,7 @@ def _reasons_on_head(rest: bytes) -> list[bytes]:
     if old is None:
         parts = _ENTRY_START.split(rest)
         return parts[1:] if len(parts) > 1 else [b"- " + p for p in re.split(rb"\s{2,}- (?!  )", rest)[1:]]
-    text = old["list"].rstrip(b"\"')")
+    text = re.sub(rb"[\"']\)\s*$", b"", old["list"])  # the end of the tuple, not of a string in the guard
     items = re.findall(rb"(?:\"((?:[^\"\\]|\\.)+)\"|'((?:[^'\\]|\\.)+)')(?=, |\])", text) if text.startswith(b"[") else []
     return [b"- " + (a or b).replace(b"\\'", b"'") for a, b in items] or [b"- " + text.replace(b"\\'", b"'").lstrip(b"[")]
 
@@ -174,6 +175,18 @@ def _read_exception(source: str, reasons_of: Reasons, record: Record, fields: Fi
     return [sighting(source, record, fields)]
 
 
+def _read_compile_error(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
+    """An exception of the compiler, with what it says: of a backend's failure the backend's own exception."""
+    name = fields.get("exception")
+    said = (
+        re.search(rb"\b%s:[ \t]*(?P<text>[^\n]*)(?P<more>\n[^\n]*)?" % re.escape(name.encode()), record.message()) if isinstance(name, str) else None
+    )
+    if said is not None and fields.get("message") is None:
+        text = said["more"] or b"" if said["text"].rstrip().endswith(b"raised:") else said["text"]
+        fields["message"] = decode(text).strip()[:MAX_MESSAGE] or None
+    return _read_exception(source, reasons_of, record, fields)
+
+
 _FROM_USER_CODE = re.compile(rb"from user code:\n(?:\s+[^\n]*\n?)+")
 
 
@@ -225,7 +238,7 @@ READERS: dict[str, Callable[[str, Reasons, Record, Fields], list[Sighting]]] = {
     "graph_break": _read_graph_break,
     "cudagraph_skip": _read_cudagraph_skip,
     "overwritten": _read_overwritten,
-    "exception": _read_exception,
+    "exception": _read_compile_error,
     "quote": _read_quote,
     "profiler_table": _read_profiler,
     "compile_times": _read_compile_times,

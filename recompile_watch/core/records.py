@@ -11,7 +11,7 @@ Lines that neither hold a rule's literal nor touch an open record change nothing
 
 from dataclasses import dataclass, field
 
-from recompile_watch.core.prefix_grammar import BYTE_LIST, Piece, Stamp
+from recompile_watch.core.prefix_grammar import BYTE_LIST, GLOG, Piece, Stamp
 from recompile_watch.core.prefixes import peel
 from recompile_watch.core.rules import Match, Rule, Ruleset
 from recompile_watch.core.scan import Matcher
@@ -67,6 +67,21 @@ class Record:
         """True when its torch prefix only came out by peeling, so that its lines cannot be found by their bytes."""
         return self.head.torch not in self.lead
 
+    def completes(self, prefix: bytes) -> bool:
+        """True when this torch prefix is the record's own, of which its first line had only the end."""
+        own = self.head.torch
+        return (
+            len(self.texts) == 1
+            and len(prefix) > len(own) > 0
+            and prefix.endswith(own)
+            and GLOG.match(own) is None
+            and GLOG.match(prefix) is not None
+        )
+
+    def waits_at(self, number: int) -> bool:
+        """True when its last line was this one, a prefix without a message: copying may have broken the line there."""
+        return self.last_line == number and not self.takes_bare and not self.texts[-1].strip()
+
     def begins_like(self, stump: bytes) -> bool:
         """True when the stump of a line may be one of its own: it is how its first line, or its prefix there, begins."""
         return self.lead.startswith(stump) or self.lead.startswith(stump, self.lead.find(self.head.torch[:PREFIX_STUMP]))
@@ -106,7 +121,7 @@ class Joiner:
 
     def wants_every_line(self) -> bool:
         """True while a bare record or a line cut by its carrier is open: the very next lines decide about it."""
-        return bool(self._carried) or any(record.takes_bare or record.hides_prefix for record in self._open)
+        return bool(self._carried) or any(record.takes_bare or record.hides_prefix or record.waits_at(self._number) for record in self._open)
 
     def awaited(self) -> list[tuple[bytes, int]]:
         """The torch prefixes that go on with an open record, each with the last offset where that may happen."""
@@ -194,6 +209,8 @@ class Joiner:
     def _piece(self, number: int, offset: int, piece: Piece, before: bytes, opens: bool) -> list[Record]:
         taker = self._taker(piece)
         if taker is not None and not self._starts_another(taker, piece):
+            if taker.completes(piece.torch):
+                taker.head, taker.stamp = piece, piece.stamp
             self._append(taker, number, offset, piece.text)
             return []
         opened = self._opened(number, offset, piece, before) if opens else None
@@ -210,6 +227,10 @@ class Joiner:
                 continue
             if piece.torch and piece.torch == head.torch and (head.torch in self._raw or record.hides_prefix):
                 return record
+            if piece.torch and record.last_line == self._number - 1 and record.completes(piece.torch):
+                return record
+            if not piece.headed and record.waits_at(self._number - 1) and self._takes_broken(record, piece):
+                return record
             if piece.same_entry and record.last_line == self._number and not piece.torch:
                 return record
             if not piece.torch and record.takes_bare and self._takes_bare(record, piece):
@@ -224,6 +245,12 @@ class Joiner:
         if rule.indented:
             return piece.text[:2] == b"  " and piece.text.strip() != b""
         return rule.continues is not None and rule.continues.match(piece.text) is not None
+
+    @staticmethod
+    def _takes_broken(record: Record, piece: Piece) -> bool:
+        """True when a bare line goes on behind a prefix with nothing behind it: the blank there is where it was broken."""
+        continues = record.rule.continues
+        return piece.text[:1] not in (b"", b" ", b"\t") and continues is not None and continues.match(b" " + piece.text) is not None
 
     def _starts_another(self, record: Record, piece: Piece) -> bool:
         if piece.text[:1] in (b" ", b""):
