@@ -42,6 +42,7 @@ from recompile_watch.core.prefix_grammar import (
     INDENTED_HEADER,
     JOURNAL_ISO,
     LEVEL_FIRST,
+    LINK,
     LINUX_PID_MAX,
     MAX_LAYERS,
     MAY_PEEL,
@@ -117,6 +118,8 @@ def peel(raw: bytes) -> list[Piece]:
         raw = raw.replace(b"\x00", b"")
     if b"&" in raw and ENTITY.search(raw):
         raw = html.unescape(raw.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+    if b"](" in raw:
+        raw = LINK.sub(rb"\1", raw)
     cri = read_cri(raw) if raw[:2] == b"20" else None
     if cri is not None:
         return _peel_carried(cri)

@@ -99,7 +99,7 @@ def _read_limit_hit(source: str, reasons_of: Reasons, record: Record, fields: Fi
     function = text_or_none(fields.get("function"))
     reasons: tuple[Reason, ...] = ()
     if isinstance(raw, str):
-        text = re.split(r"\s+(?:User stack trace:|[Tt]o log all recompilation|[Tt]o diagnose recompilation)", raw, maxsplit=1)[0].strip()
+        text = re.split(r"\s+(?:User stack trace:|[Tt]o log all recompilation|[Tt]o diagnose recompilation)", raw, maxsplit=1)[0].strip(" *")
         items = re.findall(r"\"([^\"]+)\"|'((?:[^'\\]|\\.)+)'", text) if text.startswith("[") else []
         reasons = tuple(parse_reason(a or b, function) for a, b in items) or (parse_reason(text, function),)
     partial = any(fields.get(name) is None for name in record.rule.needs) or (not record.ended and (record.cut or not reasons))
@@ -160,6 +160,8 @@ def _read_overwritten(source: str, reasons_of: Reasons, record: Record, fields: 
     stack = frames(re.sub(rb"\.\s*$", b"", body[0])) if body[1] else []  # a cut stack does not show its last frame
     if stack:
         fields["file"], fields["line_no"], fields["function"] = stack[-1]
+        code = body[0].rstrip().removesuffix(b".").rpartition(b"\n")[2]
+        fields["message"] = decode(code).strip()[:MAX_MESSAGE] if b'File "' not in code else None
     return [sighting(source, record, fields, partial=not body[1] and b"This can happen" not in message)]
 
 
