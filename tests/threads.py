@@ -43,11 +43,14 @@ class Case:
     expected: frozenset[str]
     forbidden: frozenset[str]
     torch: str | None = None
+    is_fresh: bool = False
 
     @property
-    def is_kept_back(self) -> bool:
-        """True for the third that nobody looked at before rules and remedies were changed."""
-        return zlib.crc32(self.source.encode()) % 3 == 0
+    def part(self) -> str:
+        """``open``, ``kept back`` (a third, read only after the first change) or ``fresh`` (collected after it)."""
+        if self.is_fresh:
+            return "fresh"
+        return "kept back" if zlib.crc32(self.source.encode()) % 3 == 0 else "open"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,17 +81,17 @@ class Outcome:
 @functools.cache
 def cases() -> tuple[Case, ...]:
     """All cases, in the order of the files."""
-    return tuple(_case(entry) for file in sorted(THREADS.glob("*.toml")) for entry in tomllib.loads(file.read_text())["case"])
+    return tuple(_case(entry, file.stem == "fresh") for file in sorted(THREADS.glob("*.toml")) for entry in tomllib.loads(file.read_text())["case"])
 
 
-def _case(entry: dict[str, object]) -> Case:
+def _case(entry: dict[str, object], is_fresh: bool) -> Case:
     text = cast(dict[str, str], entry)
     lists = cast(dict[str, list[str]], entry)
     events = tuple(cast(list[Mapping[str, object]], entry["events"]))
     log = text["log"].encode()
     return Case(
         text["source"], text["basis"], text["because"], log, events, frozenset(lists["expected"]), frozenset(lists["forbidden"]),
-        cast(str | None, entry.get("torch")),
+        cast(str | None, entry.get("torch")), is_fresh,
     )  # fmt: skip
 
 
@@ -143,10 +146,10 @@ def rate(outcomes: Iterable[Outcome]) -> str:
 def main() -> int:
     """Prints or writes the measurement."""
     parser = argparse.ArgumentParser(prog="python -m tests.threads", description=main.__doc__)
-    parser.add_argument("--part", choices=("open", "kept-back", "all"), default="open")
+    parser.add_argument("--part", choices=("open", "kept back", "fresh", "all"), default="all")
     options = parser.parse_args()
     for one in map(outcome, cases()):
-        if options.part != "all" and one.case.is_kept_back != (options.part == "kept-back"):
+        if options.part not in ("all", one.case.part):
             continue
         mark = ("ok " if one.is_first else "~  ") if one.is_found and not one.wrong and not one.mistakes else "BAD"
         print(mark, one.case.source, one.causes, "first", one.first, "all", one.advised, "WRONG" if one.wrong else "", one.wrong, one.mistakes)
