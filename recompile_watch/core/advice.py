@@ -80,7 +80,7 @@ class Story:
 
 def advise(story: Story, catalog: Catalog, torch: VersionRange) -> tuple[Advice, ...]:
     """The remedies for a finding, the one to do first; empty where nothing fits. torch: the versions that it may be."""
-    case = next((case for case in catalog.cases if _fits(case, story)), None)
+    case = next((case for case in catalog.cases if _fits(case, story, torch)), None)
     if case is None:
         return ()
     words = _Words(story)
@@ -89,7 +89,9 @@ def advise(story: Story, catalog: Catalog, torch: VersionRange) -> tuple[Advice,
     return tuple(advice[:MAX_ADVICE])
 
 
-def _fits(case: Case, story: Story) -> bool:
+def _fits(case: Case, story: Story, torch: VersionRange) -> bool:
+    if case.torch is not None and not case.torch.overlaps(torch):
+        return False
     if case.kinds and story.kind not in case.kinds:
         return False
     if case.causes and story.cause not in case.causes:

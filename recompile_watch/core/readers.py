@@ -46,7 +46,9 @@ def _parse_reason_line(line: bytes, function: str | None) -> Iterator[Reason]:
 
 
 def frames(message: bytes) -> list[tuple[str, int | None, str]]:
-    """The stack frames in a message, outermost first: (file, line, function)."""
+    """The stack frames in a message, outermost first: (file, line, function). Its line breaks may be spelled out."""
+    if b"\\n  " in message:
+        message = message.replace(b"\\n  ", b"\n  ")
     return [(decode(m["file"]), int(m["line"]) if m["line"] else None, decode(m["function"]).strip()) for m in _FRAME.finditer(message)]
 
 

@@ -60,7 +60,8 @@ class Record:
         torch 2.0 and the torchdynamo of 2022 print their bracket prefix on the first line only, and people cut
         the prefix when they copy.
         """
-        return b": [" in self.head.torch or b"]" not in self.head.torch
+        torch = self.head.torch
+        return b": [" in torch or b"]" not in torch or not torch[1:5].isdigit()
 
     @property
     def hides_prefix(self) -> bool:

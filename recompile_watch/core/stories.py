@@ -114,4 +114,5 @@ def _entry(reason: Reason) -> int:
 def _message(event: Event) -> str:
     if event.reasons:
         return event.reasons[0].text
-    return str(event.extra.get("message") or "")
+    message = str(event.extra.get("message") or "")
+    return f"{event.extra.get('exception')}: {message}" if event.kind == "compile_error" else message
