@@ -25,6 +25,7 @@ from tests.conftest import DATA, engine_events, rules
 
 THREADS = DATA / "threads"
 RECOMPILES = frozenset({"recompile", "recompile_limit_hit", "recompile_limit_error", "recompile_forbidden"})
+LATER = ("fresh", "last")
 CONFIRMED = ("maintainer", "reporter", "merged")
 # Never right, whatever the thread says: a compile mode cures no recompile.
 NO_CURE_FOR_RECOMPILES = frozenset({"change_compile_mode", "mode_without_cudagraphs"})
@@ -43,13 +44,13 @@ class Case:
     expected: frozenset[str]
     forbidden: frozenset[str]
     torch: str | None = None
-    is_fresh: bool = False
+    file: str = ""
 
     @property
     def part(self) -> str:
-        """``open``, ``kept back`` (a third, read only after the first change) or ``fresh`` (collected after it)."""
-        if self.is_fresh:
-            return "fresh"
+        """``open``, ``kept back`` (a third, read only after the first change), ``fresh`` or ``last`` (collected later)."""
+        if self.file in LATER:
+            return self.file
         return "kept back" if zlib.crc32(self.source.encode()) % 3 == 0 else "open"
 
 
@@ -81,17 +82,17 @@ class Outcome:
 @functools.cache
 def cases() -> tuple[Case, ...]:
     """All cases, in the order of the files."""
-    return tuple(_case(entry, file.stem == "fresh") for file in sorted(THREADS.glob("*.toml")) for entry in tomllib.loads(file.read_text())["case"])
+    return tuple(_case(entry, file.stem) for file in sorted(THREADS.glob("*.toml")) for entry in tomllib.loads(file.read_text())["case"])
 
 
-def _case(entry: dict[str, object], is_fresh: bool) -> Case:
+def _case(entry: dict[str, object], file: str) -> Case:
     text = cast(dict[str, str], entry)
     lists = cast(dict[str, list[str]], entry)
     events = tuple(cast(list[Mapping[str, object]], entry["events"]))
     log = text["log"].encode()
     return Case(
         text["source"], text["basis"], text["because"], log, events, frozenset(lists["expected"]), frozenset(lists["forbidden"]),
-        cast(str | None, entry.get("torch")), is_fresh,
+        cast(str | None, entry.get("torch")), file,
     )  # fmt: skip
 
 
@@ -146,7 +147,7 @@ def rate(outcomes: Iterable[Outcome]) -> str:
 def main() -> int:
     """Prints or writes the measurement."""
     parser = argparse.ArgumentParser(prog="python -m tests.threads", description=main.__doc__)
-    parser.add_argument("--part", choices=("open", "kept back", "fresh", "all"), default="all")
+    parser.add_argument("--part", choices=("open", "kept back", *LATER, "all"), default="all")
     options = parser.parse_args()
     for one in map(outcome, cases()):
         if options.part not in ("all", one.case.part):

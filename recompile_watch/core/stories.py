@@ -115,4 +115,5 @@ def _message(event: Event) -> str:
     if event.reasons:
         return event.reasons[0].text
     message = str(event.extra.get("message") or "")
-    return f"{event.extra.get('exception')}: {message}" if event.kind == "compile_error" else message
+    name = event.extra.get("exception")
+    return f"{name}: {message}" if event.kind == "compile_error" and isinstance(name, str) else message
