@@ -34,6 +34,9 @@ class Record:
     match: what the rule's pattern found in the first line, None for a record whose head is cut off.
     cut: it was closed by the end of the input or a bound, not by its grammar. unterminated: its last line has no
     newline. torn: another process wrote into the middle of one of its lines. lead: its first physical line.
+    has_stump: copying left only the end of the glog prefix in front of its first line, no level and date.
+    takes_bare: lines without torch's prefix may go on with it, as no whole glog prefix stood in front of its head
+    (torch 2.0 and the torchdynamo of 2022 print their bracket prefix on the first line only).
     """
 
     rule: Rule
@@ -52,16 +55,18 @@ class Record:
     unterminated: bool = False
     torn: bool = False
     lead: bytes = b""
+    has_stump: bool = field(init=False)
+    takes_bare: bool = field(init=False)
 
-    @property
-    def takes_bare(self) -> bool:
-        """True when lines without torch's prefix may go on with it: no whole glog prefix stood in front of its head.
+    def __post_init__(self) -> None:
+        self.begin_with(self.head)
 
-        torch 2.0 and the torchdynamo of 2022 print their bracket prefix on the first line only, and people cut
-        the prefix when they copy.
-        """
-        torch = self.head.torch
-        return b": [" in torch or b"]" not in torch or not torch[1:5].isdigit()
+    def begin_with(self, head: Piece) -> None:
+        """Takes this piece's prefixes for those of the record."""
+        self.head = head
+        is_bracket = b": [" in head.torch
+        self.has_stump = bool(head.torch) and not is_bracket and not head.torch[1:5].isdigit()
+        self.takes_bare = is_bracket or self.has_stump or b"]" not in head.torch
 
     @property
     def hides_prefix(self) -> bool:
@@ -211,7 +216,8 @@ class Joiner:
         taker = self._taker(piece)
         if taker is not None and not self._starts_another(taker, piece):
             if taker.completes(piece.torch):
-                taker.head, taker.stamp = piece, piece.stamp
+                taker.begin_with(piece)
+                taker.stamp = piece.stamp
             self._append(taker, number, offset, piece.text)
             return []
         opened = self._opened(number, offset, piece, before) if opens else None
@@ -224,6 +230,8 @@ class Joiner:
         """The open record that this piece goes on with."""
         for record in reversed(self._open):
             head = record.head
+            if self._is_bare_rest(record, piece):
+                return record
             if head.channel != piece.channel or head.rank != piece.rank or record.ended:
                 continue
             if piece.torch and piece.torch == head.torch and (head.torch in self._raw or record.hides_prefix):
@@ -246,6 +254,11 @@ class Joiner:
         if rule.indented:
             return piece.text[:2] == b"  " and piece.text.strip() != b""
         return rule.continues is not None and rule.continues.match(piece.text) is not None
+
+    def _is_bare_rest(self, record: Record, piece: Piece) -> bool:
+        """True when all prefixes of the line are gone, the rank's too, of which the record's first line kept the end."""
+        is_next = record.has_stump and not record.ended and record.last_line == self._number - 1
+        return is_next and not piece.headed and not piece.channel and self._takes_bare(record, piece)
 
     @staticmethod
     def _takes_broken(record: Record, piece: Piece) -> bool:
