@@ -230,7 +230,7 @@ class Joiner:
         """The open record that this piece goes on with."""
         for record in reversed(self._open):
             head = record.head
-            if self._is_bare_rest(record, piece):
+            if record.has_stump and self._is_bare_rest(record, piece):
                 return record
             if head.channel != piece.channel or head.rank != piece.rank or record.ended:
                 continue
@@ -257,7 +257,7 @@ class Joiner:
 
     def _is_bare_rest(self, record: Record, piece: Piece) -> bool:
         """True when all prefixes of the line are gone, the rank's too, of which the record's first line kept the end."""
-        is_next = record.has_stump and not record.ended and record.last_line == self._number - 1
+        is_next = not record.ended and record.last_line == self._number - 1
         return is_next and not piece.headed and not piece.channel and self._takes_bare(record, piece)
 
     @staticmethod
