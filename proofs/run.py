@@ -225,7 +225,11 @@ def _markdown(outcomes: list[Outcome]) -> str:
     versions = ", ".join(sorted({outcome.torch for outcome in outcomes}))
     rows = [_row(outcome) for outcome in outcomes]
     proven = {outcome.proof.remedy for outcome in outcomes}
-    others = {remedy.key: remedy.verified for remedy in CATALOG.remedies if remedy.key not in proven}
+    others: dict[str, str] = {}
+    for remedy in CATALOG.remedies:
+        known = others.get(remedy.key, "").split("; ")
+        if remedy.key not in proven and remedy.verified not in known:
+            others[remedy.key] = "; ".join([*filter(None, known), remedy.verified])
     return "\n".join(
         [
             "# Remedies",
