@@ -83,7 +83,7 @@ class Story:
 
 def advise(story: Story, catalog: Catalog, torch: VersionRange) -> tuple[Advice, ...]:
     """The remedies for a finding, the one to do first; empty where nothing fits. torch: the versions that it may be."""
-    case = next((case for case in catalog.cases if _fits(case, story)), None)
+    case = next((case for case in catalog.cases if _fits(case, story, torch)), None)
     if case is None:
         return ()
     words = _Words(story)
@@ -92,7 +92,9 @@ def advise(story: Story, catalog: Catalog, torch: VersionRange) -> tuple[Advice,
     return tuple(advice[:MAX_ADVICE])
 
 
-def _fits(case: Case, story: Story) -> bool:
+def _fits(case: Case, story: Story, torch: VersionRange) -> bool:
+    if case.torch is not None and not case.torch.overlaps(torch):
+        return False
     if case.kinds and story.kind not in case.kinds:
         return False
     if case.causes and story.cause not in case.causes:
@@ -213,11 +215,14 @@ def _tensor_name(guard: str) -> str | None:
 
 
 def code_name(source: str) -> str | None:
-    """A source as Python code: ``L['self']._modules['lin']._parameters['weight']`` becomes ``self.lin.weight``."""
+    """A source as Python code: ``L['self']._modules['lin']._parameters['weight']`` becomes ``self.lin.weight``.
+
+    None for what code cannot name, such as a value on the stack that a graph break hands over (``___stack0``).
+    """
     source = re.sub(r"^[LG]\['(\w+)'\]", r"\1", source)
     source = re.sub(r"\._(?:modules|parameters|buffers)\['(\d+)'\]", r"[\1]", source)
     source = re.sub(r"\._(?:modules|parameters|buffers)\['(\w+)'\]", r".\1", source)
-    return source if re.fullmatch(r"\w+(?:\.\w+|\[\d+\]|\['[\w.-]+'\])*", source) else None
+    return source if re.fullmatch(r"(?!___)\w+(?:\.\w+|\[\d+\]|\['[\w.-]+'\])*", source) else None
 
 
 def _marks(guards: Iterable[Reason], call: str) -> str | None:

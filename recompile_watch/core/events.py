@@ -33,7 +33,7 @@ EXTRA_FIELDS: Mapping[str, Mapping[str, object]] = {
     "recompile_forbidden": {"stance": None},
     "cudagraph_skip": {"instances": None},
     "cudagraph_dynamic_shapes_warning": {"distinct_sizes": None},
-    "compile_error": {"exception": None},
+    "compile_error": {"exception": None, "message": None},
     "compile_time": {"seconds": None},
     "profiler_report": {"recompiles": ()},
     "ineffective_setting": {"setting": None, "value": None},

@@ -36,7 +36,7 @@ _REMEDY = {
     "key": str, "title": str, "kind": str, "apply": str, "where": str, "restart": bool, "expect": str, "torch": str, "caution": str,
     "docs": str, "verified": str, "settings": list, "kinds": list,
 }  # fmt: skip
-_CASE = {"id": str, "kinds": list, "causes": list, "patterns": list, "without": list, "reason": str, "function": str, "remedies": list}
+_CASE = {"id": str, "kinds": list, "causes": list, "patterns": list, "without": list, "reason": str, "function": str, "torch": str, "remedies": list}
 _SETTING = {"name": str, "kind": str, "since": str, "sets": str, "note": str}
 _INEFFECTIVE = {"names": list, "instead": str}
 _KNOWN = {"names": list, "source": str}
@@ -91,6 +91,7 @@ class Case:
     without: frozenset[str] = frozenset()
     reason: Pattern | None = None
     function: Pattern | None = None
+    torch: VersionRange | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +200,8 @@ def _remedy(entry: dict[str, object]) -> Remedy:
 def _case(entry: dict[str, object]) -> Case:
     kinds, causes, patterns, without = (frozenset(_list(entry, name)) for name in ("kinds", "causes", "patterns", "without"))
     reason, function = (compile_pattern(str(entry[name])) if name in entry else None for name in ("reason", "function"))
-    return Case(str(entry["id"]), _list(entry, "remedies"), kinds, causes, patterns, without, reason, function)
+    torch = version_range(str(entry.get("torch", "")))
+    return Case(str(entry["id"]), _list(entry, "remedies"), kinds, causes, patterns, without, reason, function, torch)
 
 
 def _setting(entry: dict[str, object]) -> Setting:
@@ -230,6 +232,8 @@ def _mistakes(table: str, entry: dict[str, object]) -> list[str]:
         found += [
             f"key 'patterns': unknown pattern '{name}'" for name in (*_list(entry, "patterns"), *_list(entry, "without")) if name not in PATTERNS
         ]
+        if "torch" in entry and version_range(str(entry["torch"])) is None:
+            found.append("key 'torch': write a range such as >=2.7 or >=2.1,<2.7")
         found += [f"key '{name}': RE2 cannot use it" for name in ("reason", "function") if name in entry and not _is_pattern(str(entry[name]))]
     return found
 

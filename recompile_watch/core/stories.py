@@ -27,7 +27,10 @@ class Stories:
         self._best_of: dict[tuple[str | None, str | None], dict[str, tuple[Reason, ...]]] = {}
         self._of_function: dict[tuple[str | None, str | None], list[Group]] = {}
         self._overwritten: set[str | None] = set()
+        self._hits: list[Group] = []
         for group in groups:
+            if group.key.kind == LIMIT_KIND:
+                self._hits.append(group)
             if group.key.kind in _RECOMPILES:
                 self._of_function.setdefault((group.key.function, group.key.file), []).append(group)
                 resumed = RESUMED.search(group.key.function or "")
@@ -38,6 +41,7 @@ class Stories:
 
     def of(self, group: Group) -> Story:
         """The story of one group."""
+        told, group = group, self._cause_of_error(group)
         first = group.first
         guards = self._guards(group) if group.key.kind in _RECOMPILES else ()
         patterns = patterns_of(guards, function=group.key.function, worst_process=group.worst_process, phase=group.phase)
@@ -46,7 +50,7 @@ class Stories:
         setting = text_or_none(first.extra.get("setting"))
         break_at = self._breaks.get((resumed["name"] if resumed else group.key.function or "", group.key.file))
         return Story(
-            group.key.kind, guards[-1].cause if guards else cause_of(first), group.key.function, first.file,
+            told.key.kind, guards[-1].cause if guards else cause_of(first), group.key.function, first.file,
             first.line_no if first.line_no is not None else group.last.line_no, guards[-1].text if guards else _message(first),
             guards, patterns | self._wider_patterns(group) | ({"broken_function"} if break_at else set()), self._limits_of(first),
             model, break_at, setting, text_or_none(first.extra.get("why")) or self._catalog.ineffective.get(setting or ""),
@@ -57,6 +61,12 @@ class Stories:
         """The recompile limits that the log prints; of a limit that is not in force that one and the one that is."""
         raised, limit = event.extra.get("raised"), event.extra.get("limit")
         return frozenset({raised, limit}) if isinstance(raised, int) and isinstance(limit, int) else self._limits
+
+    def _cause_of_error(self, group: Group) -> Group:
+        """The limit hit that an exception is about, when the log shows one only: torch warns, then it raises."""
+        if group.key.kind == "recompile_limit_error" and group.key.function is None and len(self._hits) == 1:
+            return self._hits[0]
+        return group
 
     def _guards(self, group: Group) -> tuple[Reason, ...]:
         """The guards of one kind that this function failed on, oldest first: from the group that shows most of them."""
@@ -109,4 +119,6 @@ def _entry(reason: Reason) -> int:
 def _message(event: Event) -> str:
     if event.reasons:
         return event.reasons[0].text
-    return str(event.extra.get("message") or "")
+    message = str(event.extra.get("message") or "")
+    name = event.extra.get("exception")
+    return f"{name}: {message}" if event.kind == "compile_error" and isinstance(name, str) else message

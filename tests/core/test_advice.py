@@ -162,7 +162,7 @@ def test_the_first_remedy_of_real_limit_hits_is_one_that_was_measured_to_work(na
 def test_the_log_itself_tells_old_from_new() -> None:
     """A log that says cache_size_limit is older than 2.7: nothing newer is advised."""
     hit = next(f for f in findings(ROOT / "sample_logs/sizes-torch-2.5.log") if f.kind == "recompile_limit_hit")
-    assert [one.remedy for one in hit.advice] == ["mark_dynamic", "remove_dynamic_false", "pad_or_bucket"]
+    assert [one.remedy for one in hit.advice] == ["mark_dynamic", "remove_dynamic_false", "pad_or_bucket", "exclude_from_compile"]
 
 
 def test_a_model_is_switched_off_by_its_own_switch() -> None:
