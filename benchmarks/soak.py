@@ -155,8 +155,8 @@ def _told(
         f"* {minutes:g} minutes, {bot.lines:,} lines, {sum(bot.written.values()):,} events, {bot.rotations} rotations.",
         f"* Events counted: {sum(counted.values()):,}; {'each exactly once' if is_exact else 'NOT what was written'}; gaps told: {len(gaps)}.",
         f"* Messages taken: {inbox.taken}; refused while the receiver was down: {inbox.refused}; doubled and not marked: {inbox.doubles}.",
-        f"* Resident memory: {early:.1f} MB in the second quarter, {late:.1f} MB in the second half, {max(s[1] for s in samples):.1f} MB at most; "
-        f"{'flat' if is_flat else 'NOT flat'}.",
+        f"* Resident memory: {early:.1f} MB in the second quarter, {late:.1f} MB in the second half ({'flat' if is_flat else 'NOT flat'}), "
+        + f"{max(sample[1] for sample in samples):.1f} MB at most.",
         f"* Descriptors: {samples[half][2]} in the middle, {samples[-1][2]} at the end; senders at the end: {senders}.",
         f"* CPU: {cpu_s:.1f} s, {cpu_s / (minutes * 60) * 100:.1f} % of a core.",
     ]

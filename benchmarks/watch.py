@@ -154,7 +154,7 @@ def usage(pid: int) -> tuple[float, int, int, int]:
     return (
         ticks / os.sysconf("SC_CLK_TCK"),
         int(status["VmRSS"].split()[0]) << 10,
-        len(os.listdir(f"/proc/{pid}/fd")),
+        len(list(Path(f"/proc/{pid}/fd").iterdir())),
         int(status["voluntary_ctxt_switches"]),
     )
 

@@ -61,6 +61,7 @@ PROOFS = (
     Proof("remove_per_layer_attribute", "layers_by_name", "str_value"),
     Proof("raise_recompile_limit", "names_and_limit", "str_value"),
     Proof("recompile_limit_kwarg", "names_and_own_limit", "str_value"),
+    Proof("compile_tensor_part", "text_as_argument", "str_value", is_quick=True),
     Proof("force_parameter_static_shapes_false", "widths", "parameter_size"),
     Proof("tensor_wrap_scalar", "number_as_tensor", "int_value"),
     Proof("lr_tensor", "learning_rate", "float_value"),
@@ -224,7 +225,11 @@ def _markdown(outcomes: list[Outcome]) -> str:
     versions = ", ".join(sorted({outcome.torch for outcome in outcomes}))
     rows = [_row(outcome) for outcome in outcomes]
     proven = {outcome.proof.remedy for outcome in outcomes}
-    others = {remedy.key: remedy.verified for remedy in CATALOG.remedies if remedy.key not in proven}
+    others: dict[str, str] = {}
+    for remedy in CATALOG.remedies:
+        known = others.get(remedy.key, "").split("; ")
+        if remedy.key not in proven and remedy.verified not in known:
+            others[remedy.key] = "; ".join([*filter(None, known), remedy.verified])
     return "\n".join(
         [
             "# Remedies",

@@ -248,6 +248,22 @@ def names_and_own_limit(after):
     yield from _names(**({"recompile_limit": 16} if after else {}))
 
 
+@scenario
+def text_as_argument(after):
+    """A free text as an argument; afterwards the compiled part gets only the number that the text is turned into."""
+
+    def scaled(x, number):
+        return x * number
+
+    def predict(x, text):
+        return scaled(x, len(text))
+
+    run = compiled(scaled if after else predict)
+    for number in range(10):
+        x, text = torch.ones(4), "a sentence of " + "many " * (number + 2) + "words"
+        yield run(x, len(text) if after else text), predict(x, text)
+
+
 def _names(**options):
     def scaled(x, name):
         return x * (len(name) + 2)

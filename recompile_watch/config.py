@@ -1,16 +1,21 @@
-"""Finds and reads what the user and the package configure: for now the detection rules."""
+"""Finds and reads what the user and the package configure: detection rules, remedies, models, and the env files that these name."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
+from recompile_watch.core.env_file import EnvFile, parse_env_file
 from recompile_watch.core.errors import ConfigError, RuleError
+from recompile_watch.core.model_files import parse_models
+from recompile_watch.core.models import Models
 from recompile_watch.core.remedies import Catalog, parse_catalog
 from recompile_watch.core.rules import Rule, Ruleset, merge, parse_rules
 
 _ENDING = ".toml"
-CATALOG_FOLDERS = ("remedies", "settings", "models")
+CATALOG_FOLDERS = ("remedies", "settings")
+_MODELS_FOLDER = "models"
 _MAX_RULE_FILE_BYTES = 4 << 20
 _MAX_TEXT_BYTES = 256 << 20
+_MAX_ENV_BYTES = 1 << 20
 
 
 def load_rules(extra: Sequence[Path] = ()) -> Ruleset:
@@ -40,11 +45,50 @@ def read_rules(places: Sequence[Path]) -> list[list[Rule]]:
     return groups
 
 
-def load_catalog() -> Catalog:
-    """The remedies, cases, settings and models that ship with the rules. Raises RuleError with all mistakes."""
-    folder = shipped_rules()
-    files = [file for name in CATALOG_FOLDERS for file in sorted((folder / name).glob(f"*{_ENDING}"))]
-    return parse_catalog((f"{file.parent.name}/{file.name}", _rule_text(file)) for file in files)
+def load_catalog(models_file: str | None = None) -> Catalog:
+    """The remedies, cases, settings and models that ship with the rules; with the user's own models.
+
+    Raises RuleError or ConfigError with all mistakes.
+    """
+    return parse_catalog(_shipped(*CATALOG_FOLDERS), load_models(models_file))
+
+
+def load_models(models_file: str | None = None) -> Models:
+    """The models that ship, and those of the user's file, which adds to them. Raises ConfigError with all mistakes."""
+    texts = _shipped(_MODELS_FOLDER)
+    if models_file is not None:
+        text = _text(Path(models_file), _MAX_RULE_FILE_BYTES, "; --models takes a file", "; a models file is a page of text", "; save it as UTF-8")
+        texts.append((models_file, text))
+    return parse_models(texts)
+
+
+def read_env_files(models: Models, models_file: str | None) -> tuple[tuple[EnvFile, ...], tuple[str, ...]]:
+    """The env files that the models name, each once, and a line for each that cannot be read or not to its end.
+
+    A relative path counts from the folder of the models file.
+    """
+    folder = Path(models_file).parent if models_file is not None else Path()
+    files: list[EnvFile] = []
+    errors: list[str] = []
+    for path in dict.fromkeys(folder / model.env_file for model in models.models if model.env_file is not None):
+        try:
+            with path.open("rb") as stream:
+                data = stream.read(_MAX_ENV_BYTES + 1)
+        except OSError as error:
+            errors.append(f"{path}: cannot be read ({error.strerror}); key 'env_file' of the models file names a shell file")
+            continue
+        files.append(parse_env_file(str(path), data[:_MAX_ENV_BYTES].decode("utf-8", "replace")))
+        if len(data) > _MAX_ENV_BYTES:
+            errors.append(f"{path}: larger than {_MAX_ENV_BYTES >> 20} MiB; is it the right env file?")
+        if files[-1].open_quote is not None:
+            errors.append(f"{path}: the quote that opens in line {files[-1].open_quote} is never closed; what follows was not read")
+    return tuple(files), tuple(errors)
+
+
+def _shipped(*folders: str) -> list[tuple[str, str]]:
+    """The TOML files of the folders beside the rules, each with its name."""
+    files = [file for name in folders for file in sorted((shipped_rules() / name).glob(f"*{_ENDING}"))]
+    return [(f"{file.parent.name}/{file.name}", _rule_text(file)) for file in files]
 
 
 def read_text_file(path: str, option: str) -> str:

@@ -45,9 +45,9 @@ READING_ORDER = (
     "errors", "compile_id", "events", "causes", "prefix_grammar", "carriers", "prefixes", "rules", "scan", "records", "times", "shape", "sightings",
     "tables", "bulk", "lines", "readers", "detect", "trace", "sums", "context", "engine", "live", "streams",
     "parts", "window", "fingerprint", "phases", "groups",
-    "versions", "patterns", "remedies", "advice", "wording", "series", "findings", "stories", "baseline",
-    "acceptance", "decision", "analysis", "units", "heard", "messages", "notices",
-    "notice_json", "parcels", "digests", "delivery",
+    "versions", "patterns", "models", "model_files", "remedies", "env_file", "env_state", "env_check", "advice", "wording", "series",
+    "timeline", "findings", "raised_limits", "drift", "stories", "baseline", "acceptance", "decision", "analysis",
+    "units", "heard", "messages", "notices", "notice_json", "parcels", "digests", "delivery",
     "codec", "shelves", "agenda", "moments", "matchers", "watch_settings", "lifecycle", "pace", "incidents", "signals", "sight", "windows",
     "normals", "symbols",
     "compile_conditions", "rate_conditions", "level_conditions", "return_conditions", "quote_conditions", "mode_conditions", "absence",
@@ -170,3 +170,10 @@ def test_importing_the_command_line_is_light() -> None:
 def test_help_is_light(arguments: list[str]) -> None:
     """Help loads neither the matching libraries nor rich."""
     assert not loaded_after(f"from recompile_watch.cli import main\nmain({arguments!r})") & NOT_FOR_HELP
+
+
+@pytest.mark.parametrize("name", ["text", "json", "markdown", "sarif", "github"])
+def test_pictures_cost_only_who_wants_them(name: str) -> None:
+    """Every format but HTML does without pandas, matplotlib and the template engine."""
+    code = f"from recompile_watch.cli import main\nmain(['analyze', '--format', {name!r}, 'sample_logs/bot-2025-10-30.log'])"
+    assert not loaded_after(code) & (HEAVY | {"jinja2"})

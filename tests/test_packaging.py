@@ -71,12 +71,14 @@ def test_the_installed_package_is_the_wheel(program: Path, tmp_path: Path) -> No
 
 
 def test_installed_commands(program: Path, tmp_path: Path) -> None:
-    """`analyze`, `events`, `rules list` and `rules check` work from another folder."""
+    """`analyze`, also as HTML, `events`, `rules list` and `rules check` work from another folder."""
     environment = clean_environment()
     log = SAMPLES / "bot-2025-10-30.log"
     analyzed = run(program, "analyze", log, cwd=tmp_path, env=environment)
     assert analyzed.returncode == 2
     assert "positional_embedding" in analyzed.stdout
+    page = run(program, "analyze", "--format", "html", log, cwd=tmp_path, env=environment)
+    assert page.returncode == 2 and "positional_embedding" in page.stdout and "<svg" in page.stdout
     assert run(program, "events", log, cwd=tmp_path, env=environment).stdout.count("\n") > 50
     assert "torch.recompile" in run(program, "rules", "list", cwd=tmp_path, env=environment).stdout
     assert run(program, "rules", "check", cwd=tmp_path, env=environment).returncode == 0

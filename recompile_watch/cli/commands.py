@@ -43,11 +43,12 @@ def _reading(parser: Parser) -> None:
 def _analyze(parser: Parser) -> None:
     _reading(parser)
     parser.add_argument(
-        "--format", choices=("text", "json", "markdown", "sarif", "github"), default="text",
-        help="text for people (default), json for programs, markdown, sarif for code scanning, github for annotations",
+        "--format", choices=("text", "json", "markdown", "html", "sarif", "github"), default="text",
+        help="text for people (default), json for programs, markdown, html for a browser, sarif for code scanning, github for annotations",
     )  # fmt: skip
     parser.add_argument("--output", metavar="FILE", help="writes there instead of to standard output, whole or not at all")
     parser.add_argument("--torch-version", metavar="X", help="the torch that wrote the log, such as 2.9.1, where the log does not say it")
+    _models(parser)
     parser.add_argument("--baseline", metavar="FILE", help="an earlier JSON report: marks each finding new, worse, same, better or gone")
     parser.add_argument("--accept", metavar="FILE", help="findings that a person has accepted until a day, as TOML")
     parser.add_argument(
@@ -55,8 +56,13 @@ def _analyze(parser: Parser) -> None:
     )
 
 
+def _models(parser: Parser) -> None:
+    parser.add_argument("--models", metavar="FILE", help="your own models: their code, their switches, their env files (TOML, docs/models.md)")
+
+
 def _explain(parser: Parser) -> None:
-    parser.add_argument("topic", metavar="TOPIC", nargs="*", help="a cause, event kind, remedy or setting, or a message of the log in quotes")
+    parser.add_argument("topic", metavar="TOPIC", nargs="*", help="a cause, event kind, remedy, setting or model, or a message of the log in quotes")
+    _models(parser)
     parser.add_argument("--guide", action="store_true", help="prints everything as one page of Markdown")
 
 
@@ -98,8 +104,8 @@ COMMANDS = (
         "Prints what was seen, one JSON object a line, in log order.", "recompile-watch events --since 2h bot.log | jq .kind", _reading,
     ),
     Command(
-        ("explain",), "recompile_watch.cli.explain", "a cause, event kind, remedy, setting or message, in plain words",
-        "Explains a cause, an event kind, a remedy, a setting, or a message of the log.",
+        ("explain",), "recompile_watch.cli.explain", "a cause, event kind, remedy, setting, model or message, in plain words",
+        "Explains a cause, an event kind, a remedy, a setting, a model, or a message of the log.",
         "recompile-watch explain kv_cache_index", _explain,
     ),
     Command(

@@ -1,4 +1,4 @@
-"""``recompile-watch explain``: a cause, an event kind, a remedy, a setting, or a message that somebody pasted."""
+"""``recompile-watch explain``: a cause, an event kind, a remedy, a setting, a model, or a message that somebody pasted."""
 
 import argparse
 
@@ -15,7 +15,14 @@ from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.scan import LiteralMatcher
 from recompile_watch.core.times import TimeOptions
 from recompile_watch.core.wording import CAUSES
-from recompile_watch.report.explanation import explained_cause, explained_kind, explained_remedy, explained_setting
+from recompile_watch.report.explanation import (
+    explained_cause,
+    explained_kind,
+    explained_model,
+    explained_model_settings,
+    explained_remedy,
+    explained_setting,
+)
 from recompile_watch.report.guide import guide
 
 _MAX_MESSAGE = 1 << 20
@@ -24,7 +31,7 @@ _MAX_MESSAGE = 1 << 20
 def run(arguments: argparse.Namespace, _name: tuple[str, ...]) -> int:
     """Prints what the topic is."""
     topic = " ".join(arguments.topic)[:_MAX_MESSAGE].strip()
-    rules, catalog = load_rules(), load_catalog()
+    rules, catalog = load_rules(), load_catalog(arguments.models)
     if arguments.guide:
         write_result(guide(catalog), None)
         return exit_status.OK
@@ -33,6 +40,7 @@ def run(arguments: argparse.Namespace, _name: tuple[str, ...]) -> int:
     text = _by_name(topic, rules, catalog) or _by_message(topic, rules, catalog)
     if text is None:
         known = [*CAUSES, *sorted({rule.event for rule in rules.rules}), *dict.fromkeys(remedy.key for remedy in catalog.remedies), *catalog.settings]
+        known += [model.name for model in catalog.models.models] + [name for _, setting in catalog.models.settings() for name in setting.names]
         hint = nearest(topic, known) if len(topic) < 80 and " " not in topic else "paste a whole line of the log, in quotes"
         raise UsageError(f"nothing known about that; {hint if len(hint) < 200 else 'try a cause such as kv_cache_index, or paste a message'}")
     write_result(text, None)
@@ -44,9 +52,15 @@ def _by_name(topic: str, rules: Ruleset, catalog: Catalog) -> str | None:
         return explained_cause(topic, catalog)
     if any(remedy.key == topic for remedy in catalog.remedies):
         return explained_remedy(topic, catalog)
-    if topic in catalog.settings or topic in catalog.ineffective:
+    if topic in catalog.settings or topic in catalog.ineffective or topic in catalog.known:
         return explained_setting(topic, catalog)
-    return explained_kind(topic, rules, catalog) if any(rule.event == topic for rule in rules.rules) else None
+    model = catalog.model(topic) or catalog.model(topic.lower())
+    if model is not None:
+        return explained_model(model)
+    if (text := explained_model_settings(topic, catalog)) is not None:
+        return text
+    kinds = {rule.event for rule in rules.rules}.union(*(case.kinds for case in catalog.cases))
+    return explained_kind(topic, rules, catalog) if topic in kinds else None
 
 
 def _by_message(topic: str, rules: Ruleset, catalog: Catalog) -> str | None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from recompile_watch.core.events import Reason
+from recompile_watch.core.models import Model, ModelSetting, caution_of, where_set
 from recompile_watch.core.patterns import RESUMED, varying_integer
 from recompile_watch.core.remedies import Case, Catalog, Remedy
 from recompile_watch.core.rules import Pattern
@@ -48,9 +49,9 @@ class Story:
     """What the log shows about one finding, as far as advice needs it.
 
     guards: the newest guard of each recompile of one process, oldest first. reason: the newest guard or message.
-    limits: recompile limits that the log prints. disable: the line that runs its model in eager mode. break_at: the
-    graph break that made a frame of it. setting, instead: the name of a setting that it is about,
-    and what to do instead of setting it.
+    limits: recompile limits that the log prints. model: the model it is about. break_at: the graph break that made a
+    frame of it. setting, instead: the name of a setting that it is about, and what to do instead of setting it. mend: what
+    to paste against a mistake in an env file. batch: what sets the size of its model's batches.
     """
 
     kind: str
@@ -62,10 +63,12 @@ class Story:
     guards: tuple[Reason, ...]
     patterns: frozenset[str]
     limits: frozenset[int] = frozenset()
-    disable: str | None = None
+    model: Model | None = None
     break_at: str | None = None
     setting: str | None = None
     instead: str | None = None
+    mend: str | None = None
+    batch: ModelSetting | None = None
 
     @property
     def newest(self) -> str:
@@ -80,7 +83,7 @@ class Story:
 
 def advise(story: Story, catalog: Catalog, torch: VersionRange) -> tuple[Advice, ...]:
     """The remedies for a finding, the one to do first; empty where nothing fits. torch: the versions that it may be."""
-    case = next((case for case in catalog.cases if _fits(case, story)), None)
+    case = next((case for case in catalog.cases if _fits(case, story, torch)), None)
     return remedied(case.remedies, story, catalog, torch) if case is not None else ()
 
 
@@ -92,7 +95,9 @@ def remedied(keys: Iterable[str], story: Story, catalog: Catalog, torch: Version
     return tuple(advice[:MAX_ADVICE])
 
 
-def _fits(case: Case, story: Story) -> bool:
+def _fits(case: Case, story: Story, torch: VersionRange) -> bool:
+    if case.torch is not None and not case.torch.overlaps(torch):
+        return False
     if case.kinds and story.kind not in case.kinds:
         return False
     if case.causes and story.cause not in case.causes:
@@ -213,11 +218,14 @@ def _tensor_name(guard: str) -> str | None:
 
 
 def code_name(source: str) -> str | None:
-    """A source as Python code: ``L['self']._modules['lin']._parameters['weight']`` becomes ``self.lin.weight``."""
+    """A source as Python code: ``L['self']._modules['lin']._parameters['weight']`` becomes ``self.lin.weight``.
+
+    None for what code cannot name, such as a value on the stack that a graph break hands over (``___stack0``).
+    """
     source = re.sub(r"^[LG]\['(\w+)'\]", r"\1", source)
     source = re.sub(r"\._(?:modules|parameters|buffers)\['(\d+)'\]", r"[\1]", source)
     source = re.sub(r"\._(?:modules|parameters|buffers)\['(\w+)'\]", r".\1", source)
-    return source if re.fullmatch(r"\w+(?:\.\w+|\[\d+\]|\['[\w.-]+'\])*", source) else None
+    return source if re.fullmatch(r"(?!___)\w+(?:\.\w+|\[\d+\]|\['[\w.-]+'\])*", source) else None
 
 
 def _marks(guards: Iterable[Reason], call: str) -> str | None:
@@ -229,6 +237,32 @@ def _marks(guards: Iterable[Reason], call: str) -> str | None:
         if match is not None and name is not None:
             found.append(f"{call}({name}, {match['dim']})")
     return "; ".join(dict.fromkeys(found)) or None
+
+
+def _where_set(model: Model | None, *does: str) -> str | None:
+    """Where the first of these settings that the model has takes effect."""
+    found = next((setting for one in does if model is not None and (setting := model.setting(one)) is not None), None)
+    return where_set(found) if found is not None else None
+
+
+def _caution(model: Model | None, *does: str) -> str | None:
+    """What to beware of with that setting, and with the model."""
+    found = next((setting for one in does if model is not None and (setting := model.setting(one)) is not None), None)
+    if model is None or found is None:
+        return None
+    by_default = f"{model.title} is eager unless {found.use} is set: there is no switch to disable it." if _has_no_switch(model, found) else ""
+    said = " ".join(text for text in (by_default, caution_of(found), model.caution) if text)
+    return said or f"Check in the log that {model.title} ran as wanted."
+
+
+def _halved(batch: ModelSetting) -> str | None:
+    """The line that halves a batch; None where the profile does not name its default."""
+    default = batch.default or ""
+    return f"export {batch.use}={max(1, int(default) // 2)}" if default.isascii() and default.isdigit() else None
+
+
+def _has_no_switch(model: Model, found: ModelSetting) -> bool:
+    return found.does == "enable" and model.default == "eager"
 
 
 # How each placeholder is made of a story; None where the log does not show it.
@@ -249,7 +283,15 @@ MAKERS: dict[str, Callable[[Story], str | None]] = {
     "printed_limit": lambda story: str(min(story.limits)) if story.limits else None,
     "raised_limit": lambda story: str(max(story.limits)) if len(story.limits) > 1 else None,
     "break_at": lambda story: story.break_at,
-    "disable_line": lambda story: story.disable,
+    "disable_line": lambda story: "; ".join(story.model.lines_for("eager")) if story.model else None,
+    "disable_where": lambda story: _where_set(story.model, "disable", "enable"),
+    "disable_caution": lambda story: _caution(story.model, "disable", "enable"),
+    "mode_line": lambda story: story.model.mode_line if story.model else None,
+    "mode_where": lambda story: _where_set(story.model, "mode"),
+    "mode_caution": lambda story: _caution(story.model, "mode"),
+    "batch_line": lambda story: _halved(story.batch) if story.batch else None,
+    "batch_where": lambda story: where_set(story.batch) if story.batch else None,
     "setting": lambda story: story.setting,
     "instead": lambda story: story.instead,
+    "mend": lambda story: story.mend or (story.setting and f"unset {story.setting}"),
 }

@@ -8,16 +8,21 @@ from recompile_watch.core.advice import advise
 from recompile_watch.core.compile_id import parse_compile_id
 from recompile_watch.core.context import Item
 from recompile_watch.core.decision import Decision, decide
+from recompile_watch.core.drift import drift_events
+from recompile_watch.core.env_check import env_events
+from recompile_watch.core.env_file import EnvFile
 from recompile_watch.core.events import TORCH_KINDS, Event
-from recompile_watch.core.findings import DEFAULT_LIMIT, LIMIT_KIND, NO_FINDING, Finding, Headroom, Wording, group_key, in_order
+from recompile_watch.core.findings import DEFAULT_LIMIT, LIMIT_KIND, NO_FINDING, Finding, Headroom, Wording, gathered, group_key, in_order
 from recompile_watch.core.groups import Group, GroupKey
 from recompile_watch.core.phases import MARK_KINDS, Phases
+from recompile_watch.core.raised_limits import limit_events
 from recompile_watch.core.remedies import Catalog
 from recompile_watch.core.rules import SEVERITIES, Ruleset
 from recompile_watch.core.series import Numbers, Series
 from recompile_watch.core.sightings import TableRows
 from recompile_watch.core.stories import Stories
 from recompile_watch.core.sums import Sums
+from recompile_watch.core.timeline import Timeline, TimeSlices
 from recompile_watch.core.versions import ANY_VERSION, Version, VersionRange, exactly, version_of
 
 MAX_GROUPS = 5_000
@@ -58,6 +63,7 @@ class SourceFacts:
 class Facts:
     """What only the caller knows. errors: sources that were not found, one line each. torch_version: as the user named
     it. is_strict: unread torch lines make the status unknown. unread: what was passed over while looking for sources.
+    env_files: what sets the environment of the models.
     """
 
     sources: tuple[SourceFacts, ...] = ()
@@ -65,6 +71,7 @@ class Facts:
     torch_version: str | None = None
     is_strict: bool = False
     unread: Mapping[str, int] = field(default_factory=dict)
+    env_files: tuple[EnvFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +101,7 @@ class Report:
     findings: tuple[Finding, ...]
     series: Numbers
     decisions: tuple[Decision, ...] = ()
+    timeline: Timeline = field(default_factory=Timeline)
 
 
 @dataclass(slots=True)
@@ -125,6 +133,7 @@ class Analysis:
         self._series = Series()
         self._takers = self._series.takers
         self._phases = Phases()
+        self._slices = TimeSlices()
         self._groups: dict[GroupKey, Group] = {}
         self._recent: dict[tuple[object, ...], Group] = {}
         self._entries: dict[_Place, int] = {}
@@ -152,6 +161,9 @@ class Analysis:
             span = self._source = self._sources.setdefault(source, _Source(source))
         if time is not None:
             span.see(time, event[3], time, event[3])
+            at = self._at(time)
+            if at is not None:
+                self._slices.add(event, at)
         take = self._takers.get(kind)
         if take is not None:
             take(event)
@@ -170,9 +182,13 @@ class Analysis:
             case Sums():
                 self._take_bulk(item.kind, item.source, item.n, (item.times[0], item.offset), (item.times[1], item.last_offset))
                 self._series.add_sums(item)
+                self._slices.add_sums(item)
             case TableRows():
                 self._take_bulk(item.kind, item.source, len(item.rows), (item.time, item.span[0]), (item.time, item.span[1] - 1))
                 self._series.add_table(item)
+                at = self._at(item.time)
+                if at is not None:
+                    self._slices.add_table(item, at)
 
     def _take_bulk(self, kind: str, source: str, n: int, first: _Moment, last: _Moment) -> None:
         """Counts events of one kind that were read in bulk, as ``add`` counts as many."""
@@ -187,6 +203,7 @@ class Analysis:
             mine = self._sources.setdefault(path, _Source(path))
             mine.see(span.first, span.first_offset, span.last, span.last_offset)
         self._series.merge(later._series)
+        self._slices.merge(later._slices)
         resolved = self._phases.merge(later._phases)
         for key, group in later._groups.items():
             known = self._groups.get(key)
@@ -207,12 +224,13 @@ class Analysis:
         version, origin = _torch_version(facts)
         parsed = version_of(version)
         known = catalog or Catalog()
-        findings = in_order([*self._findings(known, parsed)])
+        findings = in_order([*self._findings(known, parsed, facts.env_files)])
         problems = problems_of(facts, has_events=bool(self._counts))
         return Report(
             status=status_of(findings, problems), problems=problems, torch_version=version, torch_version_from=origin,
             sources=tuple(self._source_report(source) for source in facts.sources), unread=dict(facts.unread),
             counts=dict(sorted(self._counts.items())), findings=findings, series=self._series.numbers(), decisions=decide(findings, known),
+            timeline=self._slices.timeline(),
         )  # fmt: skip
 
     def add_unseen(self, key: GroupKey, count: int, phases: Iterable[str]) -> None:
@@ -234,14 +252,17 @@ class Analysis:
         torch = exactly(version) if version is not None else self._shown_versions()
         stories = Stories(self._groups.values(), catalog, frozenset(self._printed_limits), torch)
         advice = advise(stories.of(group), catalog, torch) if catalog.cases else ()
-        return self._wording.finding(group, self._headroom(group), version, advice)
+        return self._wording.finding(group, self._headroom(group), version, advice=advice, model=catalog.models.of(group.first))
 
-    def _findings(self, catalog: Catalog, version: Version | None) -> Iterator[Finding]:
+    def _findings(self, catalog: Catalog, version: Version | None, env_files: tuple[EnvFile, ...]) -> Iterator[Finding]:
         torch = exactly(version) if version is not None else self._shown_versions()
-        stories = Stories(self._groups.values(), catalog, frozenset(self._printed_limits), torch)
-        for group in self._groups.values():
+        groups = [*self._groups.values()]
+        groups += gathered([*drift_events(groups, env_files, catalog), *env_events(env_files, catalog, torch)])
+        groups += gathered(limit_events(groups, catalog.models, self._printed_limits))
+        stories = Stories(groups, catalog, frozenset(self._printed_limits), torch)
+        for group in groups:
             advice = advise(stories.of(group), catalog, torch) if catalog.cases else ()
-            yield self._wording.finding(group, self._headroom(group), version, advice)
+            yield self._wording.finding(group, self._headroom(group), version, advice=advice, model=catalog.models.of(group.first))
 
     def _shown_versions(self) -> VersionRange:
         """The versions of torch that print what the log holds: the limit was renamed in 2.7."""

@@ -246,6 +246,12 @@ class BulkReader:
         return table_of(by.rule, self.source, stamp, texts, fields, range(line, line + len(texts)), (start + offset, stop + offset))
 
 
+def ten_seconds(header: bytes) -> Stamp:
+    """The time of one of the bot's headers, rounded down to ten seconds; only behind a time in UTC stands a blank."""
+    text = header[:18].decode() + "0"
+    return Stamp("zoned", text + "+00:00") if header[19:20] == b" " else Stamp("local", text)
+
+
 def _lines_at(region: bytes, places: list[int]) -> tuple[list[int], list[bytes]]:
     """Where the lines of some places begin, and the lines themselves."""
     find, rfind = region.find, region.rfind

@@ -10,13 +10,12 @@ from recompile_watch.core.fingerprint import fingerprint
 from recompile_watch.core.groups import GroupKey
 from recompile_watch.core.incidents import MAX_SYMBOLS, Head, Incident, Remembered, Tail, Words
 from recompile_watch.core.lifecycle import State
+from recompile_watch.core.pace import Pace
 from recompile_watch.core.patterns import RESUMED
 from recompile_watch.core.retelling import Retelling, words_of
 from recompile_watch.core.rules import SEVERITIES
 from recompile_watch.core.shelves import Shelf
 from recompile_watch.core.signals import Signal
-from recompile_watch.core.pace import Pace
-from recompile_watch.core.wording import model_of
 
 MAX_INCIDENTS = 10_000
 HEAD_EVENTS = 64  # as many guards as analyze keeps of one problem
@@ -116,8 +115,12 @@ class Casebook:
         if found is None:
             if len(self._raw) >= MAX_RAW:
                 self._raw.clear()
-            found = self._raw[raw] = (group_key(event), model_of(event))
+            found = self._raw[raw] = (group_key(event), self._retelling.model_of(event))
         return found
+
+    def model_of(self, event: Event) -> str | None:
+        """The model that an event is about."""
+        return self.problem(event)[1]
 
     def find(self, problem: Problem) -> Incident | None:
         """The incident of a problem."""

@@ -30,6 +30,7 @@ _STACK = re.compile(r"\s+(?:- )?User stack trace:")
 _INT = r"-?\d+"
 _FLOAT = r"-?(?:\d+\.\d*(?:e[+-]?\d+)?|\d+e[+-]?\d+|inf|nan)|float\('-?(?:inf|nan)'\)"
 _EQUALS = re.compile(rf"(?P<left>.+?) (?:==|!=) (?:(?P<bool>True|False)|(?P<int>{_INT})|(?P<float>{_FLOAT})|(?P<str>{_QUOTED})|(?P<none>None))")
+_ZERO_ONE = re.compile(r"2 <= \S+\.size\(\)\[\d+\](?: <= (?:2147483647|9223372036854775807))?")  # no size fails on such an upper bound
 _CACHE_PATH = re.compile(r"_current_idx\b|(?:^|[\W_])(?:kv|k|v|key|value|past|static|dynamic)*_?caches?(?=\W|$)|past_key_values?\b")
 _MODULE_PATH = re.compile(r"\._(?:modules|parameters|buffers)\[")
 
@@ -139,7 +140,7 @@ _FORM = re.compile("|".join(f"(?P<f{number}>{pattern})" for number, (pattern, _)
 
 def _classify_expression(raw: str, text: str, function: str | None) -> str:
     if re.search(r"\.(?:size|stride|storage_offset)\(\)", text) or re.match(r"(?:Eq|Ne|Le|Lt|Ge|Gt|Mod|PythonMod)\(", text):
-        return "size_zero_one" if re.fullmatch(r"2 <= \S+\.size\(\)\[\d+\]", text) else "symbolic_shape"
+        return "size_zero_one" if _ZERO_ONE.fullmatch(text) else "symbolic_shape"
     if re.search(r" % | // |\bMod\(|\bmin\(|\bmax\(", text) and not re.search(r"['\"] % ", text):
         return "symbolic_shape"
     if re.search(r"\.__closure__|\.__defaults__|\.__kwdefaults__|\.cell_contents|\bG\[", text):

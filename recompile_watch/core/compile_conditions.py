@@ -12,7 +12,7 @@ from recompile_watch.core.signals import Signal
 from recompile_watch.core.units import duration_text
 from recompile_watch.core.watch_settings import CompileSettings
 from recompile_watch.core.windows import Recent
-from recompile_watch.core.wording import CAUSES, model_of, shown_function
+from recompile_watch.core.wording import CAUSES, shown_function
 
 MAX_FUNCTIONS = 2_000
 ANYWHERE = "*"
@@ -51,7 +51,7 @@ class HeadroomCondition(EventCondition):
             "headroom_low", "", "warning", f"{name} uses {entries} of {limit} compiled versions",
             f"After {limit - entries} more that differ the recompile limit is hit, and new inputs run in eager mode." if entries < limit
             else "The next input that differs hits the recompile limit: from then on new inputs run in eager mode.",
-            event.function, event.file, event.line_no, model_of(event), cause=event.reasons[0].cause if event.reasons else None, is_lasting=False,
+            event.function, event.file, event.line_no, sight.model, cause=event.reasons[0].cause if event.reasons else None, is_lasting=False,
         )  # fmt: skip
 
     def _learn(self, event: Event) -> None:
@@ -88,7 +88,7 @@ class LateRecompilesCondition(EventCondition):
             f"{name} is compiled again after warm-up, {self._count} times or more within {duration_text(self._window_s)}"
             + (f": {CAUSES[cause]}" if cause in CAUSES else ""),
             "Each time the call waits for the compiler, for seconds to minutes.",
-            event.function, event.file, event.line_no, model_of(event), cause=cause, is_lasting=False,
+            event.function, event.file, event.line_no, sight.model, cause=cause, is_lasting=False,
         )  # fmt: skip
 
 

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from recompile_watch.core.absence import Absence
 from recompile_watch.core.compile_conditions import HeadroomCondition, LateRecompilesCondition
-from recompile_watch.core.mode_conditions import DriftCondition
 from recompile_watch.core.events import Event
 from recompile_watch.core.heard import Heard, Trouble
 from recompile_watch.core.level_conditions import LatencyCondition, MemoryCondition
+from recompile_watch.core.mode_conditions import DriftCondition
 from recompile_watch.core.quote_conditions import QuoteCondition
 from recompile_watch.core.rate_conditions import RateCondition
 from recompile_watch.core.return_conditions import MissingSymbolCondition, ReturnCondition

@@ -109,6 +109,7 @@ class Context:
     def _sums(self, sums: Sums) -> Sums:
         """Sums with their times; what they tell about compile mode and latency joins the queue."""
         first, last = sums.stamps
+        dated = [(time, n, peaks) for stamp, n, peaks in sums.moments if (time := self._times.resolve(stamp)) is not None]
         times = self._times.resolve(first), self._times.resolve(last)
         for memory in sums.memory:
             if self._loading:
@@ -120,7 +121,7 @@ class Context:
             if calls is not None:
                 event = _metric_event(sums, 0, offset, time, model=model, symbol=symbol)
                 self._queue.append(_Held(_derived_latency(event, *calls), "context.latency", False))
-        return sums._replace(times=times)
+        return sums._replace(times=times, moments=[], dated=dated)
 
     def flush(self) -> list[Item]:
         """The rest, at the end of the source."""

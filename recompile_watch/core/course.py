@@ -54,7 +54,7 @@ class Course:
     def take(self, event: Event, at: float, heard: Heard) -> None:
         """Takes one event. at: its moment by the log's time."""
         phase = self._phases.of(event, at)
-        sight = Sight(at, self._clock.wall, self._clock.steady, phase, heard.source)
+        sight = Sight(at, self._clock.wall, self._clock.steady, phase, heard.source, self._casebook.model_of(event))
         for signal in self._conditions.take(event, sight):
             self.signal(signal, event, at, is_backlog=heard.is_backlog)
         if event.kind == "model_load":

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from recompile_watch.core.findings import LIMIT_KIND, Finding
+from recompile_watch.core.models import MODES
 from recompile_watch.core.remedies import Catalog
 
 MAX_RECOMPILES = 10  # a model that compiles more often after its first calls is not worth its compiles until that is mended
@@ -104,9 +105,19 @@ def _decision(model: str, evidence: _Evidence, catalog: Catalog) -> Decision:
     confidence = "medium: the troubles are in the log, the gain of compiling is not measured"
     if evidence.failed:
         confidence = "high: calls failed in this log"
+    return Decision(model, "eager", confidence, tuple(because), tuple(against), settings_for(model, "eager", catalog), (*conditions, *_MEASURED))
+
+
+def settings_for(model: str, mode: str, catalog: Catalog) -> tuple[str, ...]:
+    """The exact lines that have a model run in a mode, by its own switches; empty where there are none, and for *undecided*.
+
+    A model without a switch of its own becomes eager with its whole process.
+    """
+    if mode not in MODES:
+        return ()
     profile = catalog.model(model)
-    setting = profile.disable if profile is not None and profile.disable else DISABLE_ALL
-    return Decision(model, "eager", confidence, tuple(because), tuple(against), (setting,), (*conditions, *_MEASURED))
+    lines = profile.lines_for(mode) if profile is not None else ()
+    return lines or ((DISABLE_ALL,) if mode == "eager" else ())
 
 
 def _undecided(model: str, evidence: _Evidence) -> Decision:

@@ -33,10 +33,11 @@ EXTRA_FIELDS: Mapping[str, Mapping[str, object]] = {
     "recompile_forbidden": {"stance": None},
     "cudagraph_skip": {"instances": None},
     "cudagraph_dynamic_shapes_warning": {"distinct_sizes": None},
-    "compile_error": {"exception": None},
+    "compile_error": {"exception": None, "message": None},
     "compile_time": {"seconds": None},
     "profiler_report": {"recompiles": ()},
     "ineffective_setting": {"setting": None, "value": None},
+    "recompile_limit_set": {"limit": None, "limit_name": None},
     "synthetic_quote": {"symbol": None, "cause": None, "spread_bps": None},
     "quote": {"symbol": None, "bid": None, "ask": None, "spread_bps": None},
     "strategy_return": {

@@ -5,16 +5,17 @@ step to a dynamic graph; a third of the same guarded source, or half of the limi
 critical.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from recompile_watch.core.advice import Advice
+from recompile_watch.core.env_check import NOTES
 from recompile_watch.core.events import TORCH_KINDS, Event
 from recompile_watch.core.fingerprint import fingerprint, normalised
 from recompile_watch.core.groups import Group, GroupKey
 from recompile_watch.core.rules import SEVERITIES, Rule, Ruleset
 from recompile_watch.core.versions import Version
-from recompile_watch.core.wording import consequence_of, evidence_text, model_of, title_of
+from recompile_watch.core.wording import consequence_of, evidence_text, title_of
 
 DEFAULT_LIMIT = 8  # torch._dynamo.config.recompile_limit, unchanged from 2.0 (cache_size_limit) to 2.13
 ALARM_RECOMPILES = 3
@@ -27,6 +28,7 @@ _WARNING = frozenset(
         "flex_attention_eager_fallback",
     }
 )  # fmt: skip
+_CONTRADICTIONS = frozenset({"mode_drift", "limit_not_in_force"})  # two places that do not agree are one finding
 # The events that only count or stand in a series; every other kind, a user's own included, becomes a finding.
 NO_FINDING = frozenset(
     {
@@ -37,7 +39,7 @@ NO_FINDING = frozenset(
 # In which order findings of the same severity are told: what stopped or changed the program first.
 KIND_ORDER = (
     "recompile_limit_error", "cudagraph_overwritten_error", "recompile_forbidden", "compile_error", LIMIT_KIND, "out_of_memory", "cpu_fallback",
-    "forecast_failure", "inverted_prediction", "synthetic_account", "bot_error", "cudagraph_skip", "cudagraph_rerecord",
+    "mode_drift", "forecast_failure", "inverted_prediction", "synthetic_account", "bot_error", "cudagraph_skip", "cudagraph_rerecord",
     "cudagraph_dynamic_shapes_warning", "cudagraph_pending_backward_warning", "flex_attention_eager_fallback", "recompile", "graph_break",
     "synthetic_quote",
 )  # fmt: skip
@@ -132,10 +134,14 @@ class Wording:
                 return "warning"
             case "compile_mode":
                 return "info"
+            case "ineffective_setting" if group.first.extra.get("cause") in NOTES:
+                return "info"
         severities = [rule.severity for rule in self.rules_for(group.first)]
         return max(severities, key=SEVERITIES.index, default="warning")
 
-    def finding(self, group: Group, headroom: Headroom | None, torch_version: Version | None, advice: tuple[Advice, ...] = ()) -> Finding:
+    def finding(
+        self, group: Group, headroom: Headroom | None, torch_version: Version | None, *, advice: tuple[Advice, ...] = (), model: str | None = None,
+    ) -> Finding:  # fmt: skip
         """The group as it is shown."""
         key, first = group.key, group.first
         headroom = None if group.has_raised else headroom  # what raised left no entry
@@ -145,7 +151,7 @@ class Wording:
         return Finding(
             id=fingerprint(key.kind, key.function, key.file, key.subject), kind=key.kind,
             severity=self.severity(group, headroom), title=title_of(group, rule_title),
-            model=model_of(first), function=key.function, file=first.file, line_no=first.line_no if has_line else group.last.line_no,
+            model=model, function=key.function, file=first.file, line_no=first.line_no if has_line else group.last.line_no,
             cause=cause_of(first), count=group.count, refused=group.refused, first_time=group.span.first, last_time=group.span.last,
             phase=group.phase, headroom=headroom, compile_seconds=None if group.seconds is None else round(group.seconds, 6),
             evidence=tuple(Evidence(event.source, event.line, evidence_text(event)) for event in group.evidence()),
@@ -170,6 +176,16 @@ def group_key(event: Event) -> GroupKey:
     return GroupKey(kind, function, event.file, _subject(kind, event))
 
 
+def gathered(events: Iterable[Event]) -> list[Group]:
+    """Events that no log printed, such as those of an env file, as groups; of a contradiction both sides are one."""
+    groups: dict[GroupKey, Group] = {}
+    for event in events:
+        groups.setdefault(group_key(event), Group(group_key(event), event, event)).add(event, None)
+    for group in groups.values():
+        group.count = 1 if group.key.kind in _CONTRADICTIONS else group.count
+    return list(groups.values())
+
+
 def _subject(kind: str, event: Event) -> str:
     extra = event.extra
     reason = event.reasons[0].text if event.reasons else ""
@@ -189,7 +205,11 @@ def _subject(kind: str, event: Event) -> str:
         case "out_of_memory" | "cpu_fallback":
             return str(extra.get("model"))
         case "ineffective_setting":
-            return str(extra.get("setting"))
+            return " ".join(str(extra[name]) for name in ("setting", "cause") if extra.get(name))
+        case "recompile_limit_set" | "limit_not_in_force":
+            return f"{extra.get('limit')} {extra.get('raised') or ''}".strip()
+        case "mode_drift":
+            return str(extra.get("title"))
         case "compile_mode":
             return f"{extra.get('model')} {extra.get('compiled')} {extra.get('mode')}"
         case "flex_attention_eager_fallback" | "cudagraph_dynamic_shapes_warning" | "cudagraph_overwritten_error" | "profiler_report":
@@ -211,9 +231,14 @@ def cause_of(event: Event) -> str | None:
 
 
 def in_order(findings: list[Finding]) -> tuple[Finding, ...]:
-    """Worst first; within a severity what stopped the program, then the most frequent."""
+    """Worst first; within a severity what stopped the program, then the most frequent; settings of a model before torch's own."""
     rank = {kind: i for i, kind in enumerate(KIND_ORDER)}
-    return tuple(sorted(findings, key=lambda f: (-SEVERITIES.index(f.severity), rank.get(f.kind, len(KIND_ORDER)), -f.count, f.title, f.id)))
+
+    def place(f: Finding) -> tuple[int, int, bool, int, str, str]:
+        is_general = f.kind == "ineffective_setting" and f.model is None
+        return -SEVERITIES.index(f.severity), rank.get(f.kind, len(KIND_ORDER)), is_general, -f.count, f.title, f.id
+
+    return tuple(sorted(findings, key=place))
 
 
 def severities(findings: tuple[Finding, ...]) -> Mapping[str, int]:

@@ -8,7 +8,6 @@ from recompile_watch.core.shelves import Shelf
 from recompile_watch.core.sight import Sight
 from recompile_watch.core.signals import Signal
 from recompile_watch.core.watch_settings import DeclaredModel
-from recompile_watch.core.wording import model_of
 
 SETTLES_S = 60.0  # after a load the line that says "compiled" follows within a second; eager says nothing
 
@@ -37,7 +36,7 @@ class DriftCondition:
 
     def take(self, event: Event, sight: Sight) -> Iterator[Signal]:
         """A line that shows how a model runs."""
-        model = model_of(event)
+        model = sight.model
         declared = self._declared.get(model or "")
         if model is None or declared is None:
             return

@@ -30,11 +30,11 @@ def patterns_of(guards: Sequence[Reason], *, function: str | None, worst_process
     cause = guards[-1].cause if guards else ""
     if function is not None and RESUMED.search(function):
         found.add("resumed_frame")
-    if cause in DYNAMIC_BY_ITSELF and worst_process <= 1:
+    if cause in DYNAMIC_BY_ITSELF and worst_process <= 1 and len(set(texts)) <= 1:
         found.add("first_dynamic_step")
     if cause in _TWO_STATES and len(set(texts)) <= 2:
         found.add("two_states")
-    if any((match := _DUCK.fullmatch(text)) and match["one"] != match["other"] for text in texts):
+    if any((match := _DUCK.fullmatch(text)) and match["one"] != match["other"] and "._base." not in text for text in texts):
         found.add("duck_sizing")
     varying = varying_integer(texts)
     if varying is not None:

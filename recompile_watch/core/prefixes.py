@@ -20,8 +20,10 @@ from recompile_watch.core.carriers import Carried, digits, iso_stamp, json_strin
 from recompile_watch.core.prefix_grammar import (
     ANSI,
     ANSI_WRECK,
+    BASIC_INSIDE,
     BASIC_LOGGER,
     BOLD,
+    BRACKET_CUT,
     BRACKET_INSIDE,
     BRACKET_TORCH,
     CI_STREAM,
@@ -33,12 +35,14 @@ from recompile_watch.core.prefix_grammar import (
     DIALECT_B,
     ENTITY,
     GLOG,
+    GLOG_CUT,
     GLOG_INSIDE,
     GLOG_STUMP,
     HARMLESS,
     INDENTED_HEADER,
     JOURNAL_ISO,
     LEVEL_FIRST,
+    LINK,
     LINUX_PID_MAX,
     MAX_LAYERS,
     MAY_PEEL,
@@ -114,6 +118,8 @@ def peel(raw: bytes) -> list[Piece]:
         raw = raw.replace(b"\x00", b"")
     if b"&" in raw and ENTITY.search(raw):
         raw = html.unescape(raw.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+    if b"](" in raw:
+        raw = LINK.sub(rb"\1", raw)
     cri = read_cri(raw) if raw[:2] == b"20" else None
     if cri is not None:
         return _peel_carried(cri)
@@ -159,6 +165,8 @@ def _split(state: _Peeling, raw: bytes) -> list[Piece]:
     cuts = [m.start() for m in GLOG_INSIDE.finditer(raw)] if b"] " in raw or raw.endswith(b"]") else []
     if b": [" in raw:
         cuts = sorted({*cuts, *(m.start() for m in BRACKET_INSIDE.finditer(raw))})
+    if b":torch" in raw:
+        cuts = sorted({*cuts, *(m.start() for m in BASIC_INSIDE.finditer(raw))})
     base = state.fork()
     at = _peel_layers(base, raw, transport_only=True) if cuts else 0
     inner = [cut for cut in cuts if cut > at]
@@ -221,6 +229,15 @@ def _take_glog(state: _Peeling, match: "re.Match[bytes]", raw: bytes) -> int:
         number = int(match["pid"])
         if number <= LINUX_PID_MAX:
             state.pid = number
+    state.cid = match["cid"] or state.cid
+    state.artifact = match["artifact"] or b""
+    state.headed = True
+    return match.end()
+
+
+def _take_cut(state: _Peeling, match: "re.Match[bytes]", _raw: bytes) -> int:
+    state.torch = match[0].rstrip()
+    state.pid = int(match["pid"]) if int(match["pid"]) <= LINUX_PID_MAX else state.pid
     state.cid = match["cid"] or state.cid
     state.artifact = match["artifact"] or b""
     state.headed = True
@@ -329,6 +346,8 @@ _DATED: tuple[_IsLayer, ...] = (
     (DIALECT_A_OLD, _take_dialect_a_old),
     (DIALECT_B, _take_stamp),
     (STAMP, _take_stamp),
+    (GLOG_CUT, _take_cut),
+    (BRACKET_CUT, _take_quote),
     (CLOCK, _take_clock),
     (SLURM, _take_slurm),
     (CI_STREAM, _take_quote),

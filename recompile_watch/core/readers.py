@@ -10,6 +10,7 @@ from recompile_watch.core.records import Record
 from recompile_watch.core.sightings import Fields, Sighting, decode, sighting, text_or_none
 
 _CACHED_LINES = 50_000
+MAX_MESSAGE = 300  # characters of an exception's text that an event keeps
 _REASON_LINE = re.compile(rb"\s*- (?:(?=!?\d{1,9}/\d{1,9}(?:/\d+)?(?:_\d+)?:(?: |$))|(?!User stack trace:| {2,}\S))")
 _ENTRY_START = re.compile(rb"\s- (?=!?\d{1,9}/\d{1,9}(?:/\d+)?:(?: |$))")
 # A frame of a stack, not one in the comments of a printed graph.
@@ -45,7 +46,9 @@ def _parse_reason_line(line: bytes, function: str | None) -> Iterator[Reason]:
 
 
 def frames(message: bytes) -> list[tuple[str, int | None, str]]:
-    """The stack frames in a message, outermost first: (file, line, function)."""
+    """The stack frames in a message, outermost first: (file, line, function). Its line breaks may be spelled out."""
+    if b"\\n  " in message:
+        message = message.replace(b"\\n  ", b"\n  ")
     return [(decode(m["file"]), int(m["line"]) if m["line"] else None, decode(m["function"]).strip()) for m in _FRAME.finditer(message)]
 
 
@@ -79,7 +82,7 @@ def _reasons_on_head(rest: bytes) -> list[bytes]:
     if old is None:
         parts = _ENTRY_START.split(rest)
         return parts[1:] if len(parts) > 1 else [b"- " + p for p in re.split(rb"\s{2,}- (?!  )", rest)[1:]]
-    text = old["list"].rstrip(b"\"')")
+    text = re.sub(rb"[\"']\)\s*$", b"", old["list"])  # the end of the tuple, not of a string in the guard
     items = re.findall(rb"(?:\"((?:[^\"\\]|\\.)+)\"|'((?:[^'\\]|\\.)+)')(?=, |\])", text) if text.startswith(b"[") else []
     return [b"- " + (a or b).replace(b"\\'", b"'") for a, b in items] or [b"- " + text.replace(b"\\'", b"'").lstrip(b"[")]
 
@@ -98,7 +101,7 @@ def _read_limit_hit(source: str, reasons_of: Reasons, record: Record, fields: Fi
     function = text_or_none(fields.get("function"))
     reasons: tuple[Reason, ...] = ()
     if isinstance(raw, str):
-        text = re.split(r"\s+(?:User stack trace:|[Tt]o log all recompilation|[Tt]o diagnose recompilation)", raw, maxsplit=1)[0].strip()
+        text = re.split(r"\s+(?:User stack trace:|[Tt]o log all recompilation|[Tt]o diagnose recompilation)", raw, maxsplit=1)[0].strip(" *")
         items = re.findall(r"\"([^\"]+)\"|'((?:[^'\\]|\\.)+)'", text) if text.startswith("[") else []
         reasons = tuple(parse_reason(a or b, function) for a, b in items) or (parse_reason(text, function),)
     partial = any(fields.get(name) is None for name in record.rule.needs) or (not record.ended and (record.cut or not reasons))
@@ -159,6 +162,8 @@ def _read_overwritten(source: str, reasons_of: Reasons, record: Record, fields: 
     stack = frames(re.sub(rb"\.\s*$", b"", body[0])) if body[1] else []  # a cut stack does not show its last frame
     if stack:
         fields["file"], fields["line_no"], fields["function"] = stack[-1]
+        code = body[0].rstrip().removesuffix(b".").rpartition(b"\n")[2]
+        fields["message"] = decode(code).strip()[:MAX_MESSAGE] if b'File "' not in code else None
     return [sighting(source, record, fields, partial=not body[1] and b"This can happen" not in message)]
 
 
@@ -172,6 +177,18 @@ def _read_exception(source: str, reasons_of: Reasons, record: Record, fields: Fi
         if stack:
             fields["file"], fields["line_no"], fields["function"] = stack[-1]
     return [sighting(source, record, fields)]
+
+
+def _read_compile_error(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
+    """An exception of the compiler, with what it says: of a backend's failure the backend's own exception."""
+    name = fields.get("exception")
+    said = (
+        re.search(rb"\b%s:[ \t]*(?P<text>[^\n]*)(?P<more>\n[^\n]*)?" % re.escape(name.encode()), record.message()) if isinstance(name, str) else None
+    )
+    if said is not None and fields.get("message") is None:
+        text = said["more"] or b"" if said["text"].rstrip().endswith(b"raised:") else said["text"]
+        fields["message"] = decode(text).strip()[:MAX_MESSAGE] or None
+    return _read_exception(source, reasons_of, record, fields)
 
 
 _FROM_USER_CODE = re.compile(rb"from user code:\n(?:\s+[^\n]*\n?)+")
@@ -225,7 +242,7 @@ READERS: dict[str, Callable[[str, Reasons, Record, Fields], list[Sighting]]] = {
     "graph_break": _read_graph_break,
     "cudagraph_skip": _read_cudagraph_skip,
     "overwritten": _read_overwritten,
-    "exception": _read_exception,
+    "exception": _read_compile_error,
     "quote": _read_quote,
     "profiler_table": _read_profiler,
     "compile_times": _read_compile_times,

@@ -11,7 +11,7 @@ Lines that neither hold a rule's literal nor touch an open record change nothing
 
 from dataclasses import dataclass, field
 
-from recompile_watch.core.prefix_grammar import BYTE_LIST, Piece, Stamp
+from recompile_watch.core.prefix_grammar import BYTE_LIST, GLOG, Piece, Stamp
 from recompile_watch.core.prefixes import peel
 from recompile_watch.core.rules import Match, Rule, Ruleset
 from recompile_watch.core.scan import Matcher
@@ -34,6 +34,9 @@ class Record:
     match: what the rule's pattern found in the first line, None for a record whose head is cut off.
     cut: it was closed by the end of the input or a bound, not by its grammar. unterminated: its last line has no
     newline. torn: another process wrote into the middle of one of its lines. lead: its first physical line.
+    has_stump: copying left only the end of the glog prefix in front of its first line, no level and date.
+    takes_bare: lines without torch's prefix may go on with it, as no whole glog prefix stood in front of its head
+    (torch 2.0 and the torchdynamo of 2022 print their bracket prefix on the first line only).
     before: the line in front of it.
     """
 
@@ -54,20 +57,38 @@ class Record:
     torn: bool = False
     lead: bytes = b""
     before: bytes = b""
+    has_stump: bool = field(init=False)
+    takes_bare: bool = field(init=False)
 
-    @property
-    def takes_bare(self) -> bool:
-        """True when lines without torch's prefix may go on with it: no whole glog prefix stood in front of its head.
+    def __post_init__(self) -> None:
+        self.begin_with(self.head)
 
-        torch 2.0 and the torchdynamo of 2022 print their bracket prefix on the first line only, and people cut
-        the prefix when they copy.
-        """
-        return b": [" in self.head.torch or b"]" not in self.head.torch
+    def begin_with(self, head: Piece) -> None:
+        """Takes this piece's prefixes for those of the record."""
+        self.head = head
+        is_bracket = b": [" in head.torch
+        self.has_stump = bool(head.torch) and not is_bracket and not head.torch[1:5].isdigit()
+        self.takes_bare = is_bracket or self.has_stump or b"]" not in head.torch
 
     @property
     def hides_prefix(self) -> bool:
         """True when its torch prefix only came out by peeling, so that its lines cannot be found by their bytes."""
         return self.head.torch not in self.lead
+
+    def completes(self, prefix: bytes) -> bool:
+        """True when this torch prefix is the record's own, of which its first line had only the end."""
+        own = self.head.torch
+        return (
+            len(self.texts) == 1
+            and len(prefix) > len(own) > 0
+            and prefix.endswith(own)
+            and GLOG.match(own) is None
+            and GLOG.match(prefix) is not None
+        )
+
+    def waits_at(self, number: int) -> bool:
+        """True when its last line was this one, a prefix without a message: copying may have broken the line there."""
+        return self.last_line == number and not self.takes_bare and not self.texts[-1].strip()
 
     def begins_like(self, stump: bytes) -> bool:
         """True when the stump of a line may be one of its own: it is how its first line, or its prefix there, begins."""
@@ -113,7 +134,7 @@ class Joiner:
 
     def wants_every_line(self) -> bool:
         """True while a bare record or a line cut by its carrier is open: the very next lines decide about it."""
-        return bool(self._carried) or any(record.takes_bare or record.hides_prefix for record in self._open)
+        return bool(self._carried) or any(record.takes_bare or record.hides_prefix or record.waits_at(self._number) for record in self._open)
 
     def awaited(self) -> list[tuple[bytes, int]]:
         """The torch prefixes that go on with an open record, each with the last offset where that may happen."""
@@ -201,6 +222,9 @@ class Joiner:
     def _piece(self, number: int, offset: int, piece: Piece, before: bytes, opens: bool) -> list[Record]:
         taker = self._taker(piece)
         if taker is not None and not self._starts_another(taker, piece):
+            if taker.completes(piece.torch):
+                taker.begin_with(piece)
+                taker.stamp = piece.stamp
             self._append(taker, number, offset, piece.text)
             return []
         opened = self._opened(number, offset, piece, before) if opens else None
@@ -213,9 +237,15 @@ class Joiner:
         """The open record that this piece goes on with."""
         for record in reversed(self._open):
             head = record.head
+            if record.has_stump and self._is_bare_rest(record, piece):
+                return record
             if head.channel != piece.channel or head.rank != piece.rank or record.ended:
                 continue
             if piece.torch and piece.torch == head.torch and (head.torch in self._raw or record.hides_prefix):
+                return record
+            if piece.torch and record.last_line == self._number - 1 and record.completes(piece.torch):
+                return record
+            if not piece.headed and record.waits_at(self._number - 1) and self._takes_broken(record, piece):
                 return record
             if piece.same_entry and record.last_line == self._number and not piece.torch:
                 return record
@@ -231,6 +261,17 @@ class Joiner:
         if rule.indented:
             return piece.text[:2] == b"  " and piece.text.strip() != b""
         return rule.continues is not None and rule.continues.match(piece.text) is not None
+
+    def _is_bare_rest(self, record: Record, piece: Piece) -> bool:
+        """True when all prefixes of the line are gone, the rank's too, of which the record's first line kept the end."""
+        is_next = not record.ended and record.last_line == self._number - 1
+        return is_next and not piece.headed and not piece.channel and self._takes_bare(record, piece)
+
+    @staticmethod
+    def _takes_broken(record: Record, piece: Piece) -> bool:
+        """True when a bare line goes on behind a prefix with nothing behind it: the blank there is where it was broken."""
+        continues = record.rule.continues
+        return piece.text[:1] not in (b"", b" ", b"\t") and continues is not None and continues.match(b" " + piece.text) is not None
 
     def _starts_another(self, record: Record, piece: Piece) -> bool:
         if piece.text[:1] in (b" ", b""):

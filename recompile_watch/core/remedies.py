@@ -1,6 +1,6 @@
 """Remedies as data: what can be changed, in which version it works, and which finding it fits.
 
-The files are TOML: ``[[remedy]]``, ``[[case]]``, ``[[setting]]``, ``[[ineffective]]``, ``[[model]]``, ``[[cause]]``; docs/rules.md has the reference.
+The files are TOML: ``[[remedy]]``, ``[[case]]``, ``[[setting]]``, ``[[known]]``, ``[[ineffective]]``, ``[[cause]]``; docs/rules.md has the reference.
 """
 
 import string
@@ -12,6 +12,7 @@ from typing import cast
 import re2
 
 from recompile_watch.core.errors import RuleError
+from recompile_watch.core.models import Model, Models
 from recompile_watch.core.rules import Pattern, compile_pattern
 from recompile_watch.core.versions import Version, VersionRange, version_of, version_range
 
@@ -19,7 +20,8 @@ from recompile_watch.core.versions import Version, VersionRange, version_of, ver
 PLACEHOLDERS = frozenset(
     {
         "function", "place", "guard", "attribute", "tensor", "mark_dynamic", "mark_unbacked", "sources", "source_pattern", "limit", "variants",
-        "printed_limit", "raised_limit", "made_at", "reason", "break_at", "disable_line", "setting", "instead",
+        "printed_limit", "raised_limit", "made_at", "reason", "break_at", "setting", "instead",
+        "disable_line", "disable_where", "disable_caution", "mode_line", "mode_where", "mode_caution", "mend", "batch_line", "batch_where",
     }
 )  # fmt: skip
 KINDS = ("env", "config", "kwarg", "code", "ops")
@@ -34,22 +36,22 @@ _REMEDY = {
     "key": str, "title": str, "kind": str, "apply": str, "where": str, "restart": bool, "expect": str, "torch": str, "caution": str,
     "docs": str, "verified": str, "settings": list, "kinds": list,
 }  # fmt: skip
-_CASE = {"id": str, "kinds": list, "causes": list, "patterns": list, "without": list, "reason": str, "function": str, "remedies": list}
+_CASE = {"id": str, "kinds": list, "causes": list, "patterns": list, "without": list, "reason": str, "function": str, "torch": str, "remedies": list}
 _SETTING = {"name": str, "kind": str, "since": str, "sets": str, "note": str}
 _INEFFECTIVE = {"names": list, "instead": str}
-_MODEL = {"name": str, "paths": list, "disable": str}
+_KNOWN = {"names": list, "source": str}
 _CAUSE = {"name": str, "looks": list, "never": str}
 _TABLES: dict[str, Mapping[str, type]] = {
     "remedy": _REMEDY,
     "case": _CASE,
     "setting": _SETTING,
     "ineffective": _INEFFECTIVE,
-    "model": _MODEL,
+    "known": _KNOWN,
     "cause": _CAUSE,
 }
 _REQUIRED = {
     "remedy": ("key", "title", "kind", "apply", "where", "expect", "torch", "verified"), "case": ("id", "remedies"),
-    "setting": ("name", "kind", "since"), "ineffective": ("names", "instead"), "model": ("name", "paths"), "cause": ("name", "looks"),
+    "setting": ("name", "kind", "since"), "ineffective": ("names", "instead"), "known": ("names", "source"), "cause": ("name", "looks"),
 }  # fmt: skip
 
 
@@ -89,6 +91,7 @@ class Case:
     without: frozenset[str] = frozenset()
     reason: Pattern | None = None
     function: Pattern | None = None
+    torch: VersionRange | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,15 +106,6 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
-    """A model: the parts of paths that tell its code, and the line that runs it in eager mode."""
-
-    name: str
-    paths: tuple[str, ...]
-    disable: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Look:
     """How a cause looks in a log, and what does not help against it."""
 
@@ -123,15 +117,16 @@ class Look:
 class Catalog:
     """All remedies, cases, settings and models, and how each cause looks.
 
-    ineffective: names that no torch reads, with what to do instead.
+    known: further variables that torch's source reads. ineffective: names that no torch reads, with what to do instead.
     """
 
     remedies: tuple[Remedy, ...] = ()
     cases: tuple[Case, ...] = ()
     settings: Mapping[str, Setting] = field(default_factory=dict)
     ineffective: Mapping[str, str] = field(default_factory=dict)
-    models: tuple[Model, ...] = ()
+    models: Models = field(default_factory=Models)
     looks: Mapping[str, Look] = field(default_factory=dict)
+    known: frozenset[str] = frozenset()
 
     def remedy(self, key: str, kind: str, torch: VersionRange) -> Remedy | None:
         """The remedy of a key for an event kind and what is known of the torch version.
@@ -143,7 +138,7 @@ class Catalog:
 
     def model(self, name: str | None) -> Model | None:
         """A model by its name."""
-        return next((model for model in self.models if model.name == name), None)
+        return self.models.named(name)
 
 
 def _preference(remedy: Remedy, torch: VersionRange) -> tuple[bool, bool, int, int]:
@@ -153,8 +148,8 @@ def _preference(remedy: Remedy, torch: VersionRange) -> tuple[bool, bool, int, i
     return (not remedy.kinds, not is_sure, -major if is_sure else major, -minor if is_sure else minor)
 
 
-def parse_catalog(texts: Iterable[tuple[str, str]]) -> Catalog:
-    """The catalog of several TOML files, each with its name. Raises RuleError with all mistakes, one line each."""
+def parse_catalog(texts: Iterable[tuple[str, str]], models: Models | None = None) -> Catalog:
+    """The catalog of several TOML files, each with its name, and of the models. Raises RuleError with all mistakes, one line each."""
     tables: dict[str, list[dict[str, object]]] = {name: [] for name in _TABLES}
     mistakes: list[str] = []
     for source, text in texts:
@@ -176,18 +171,19 @@ def parse_catalog(texts: Iterable[tuple[str, str]]) -> Catalog:
         mistakes = _unknown_names(tables)
     if mistakes:
         raise RuleError("\n".join(mistakes))
-    return _catalog(tables)
+    return _catalog(tables, models or Models())
 
 
-def _catalog(tables: dict[str, list[dict[str, object]]]) -> Catalog:
+def _catalog(tables: dict[str, list[dict[str, object]]], models: Models) -> Catalog:
     settings = [_setting(entry) for entry in tables["setting"]]
     return Catalog(
         tuple(_remedy(entry) for entry in tables["remedy"]),
         tuple(_case(entry) for entry in tables["case"]),
         {setting.name: setting for setting in settings},
         {name: str(entry["instead"]) for entry in tables["ineffective"] for name in _list(entry, "names")},
-        tuple(Model(str(entry["name"]), _list(entry, "paths"), cast(str | None, entry.get("disable"))) for entry in tables["model"]),
+        models,
         {str(entry["name"]): Look(_list(entry, "looks"), cast(str | None, entry.get("never"))) for entry in tables["cause"]},
+        frozenset(name for entry in tables["known"] for name in _list(entry, "names")),
     )
 
 
@@ -204,7 +200,8 @@ def _remedy(entry: dict[str, object]) -> Remedy:
 def _case(entry: dict[str, object]) -> Case:
     kinds, causes, patterns, without = (frozenset(_list(entry, name)) for name in ("kinds", "causes", "patterns", "without"))
     reason, function = (compile_pattern(str(entry[name])) if name in entry else None for name in ("reason", "function"))
-    return Case(str(entry["id"]), _list(entry, "remedies"), kinds, causes, patterns, without, reason, function)
+    torch = version_range(str(entry.get("torch", "")))
+    return Case(str(entry["id"]), _list(entry, "remedies"), kinds, causes, patterns, without, reason, function, torch)
 
 
 def _setting(entry: dict[str, object]) -> Setting:
@@ -235,6 +232,8 @@ def _mistakes(table: str, entry: dict[str, object]) -> list[str]:
         found += [
             f"key 'patterns': unknown pattern '{name}'" for name in (*_list(entry, "patterns"), *_list(entry, "without")) if name not in PATTERNS
         ]
+        if "torch" in entry and version_range(str(entry["torch"])) is None:
+            found.append("key 'torch': write a range such as >=2.7 or >=2.1,<2.7")
         found += [f"key '{name}': RE2 cannot use it" for name in ("reason", "function") if name in entry and not _is_pattern(str(entry[name]))]
     return found
 

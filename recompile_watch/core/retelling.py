@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from recompile_watch.core.advice import Advice, Story, remedied
 from recompile_watch.core.analysis import Analysis
-from recompile_watch.core.events import TORCH_KINDS
+from recompile_watch.core.events import TORCH_KINDS, Event
 from recompile_watch.core.findings import Finding, group_key
 from recompile_watch.core.groups import GroupKey
 from recompile_watch.core.incidents import Incident, Remembered, Words
@@ -19,6 +19,10 @@ class Retelling:
 
     def __init__(self, rules: Ruleset, catalog: Catalog, torch_version: str | None) -> None:
         self._rules, self._catalog, self._torch_version = rules, catalog, torch_version
+
+    def model_of(self, event: Event) -> str | None:
+        """The model that an event is about, by the models' profiles."""
+        return self._catalog.models.of(event)
 
     def finding(self, incident: Incident, own: Sequence[Remembered], related: Iterable[Remembered], left_out: int) -> Finding | None:
         """The finding of an incident made of events. related: events of other incidents that belong to its story."""
@@ -37,7 +41,7 @@ class Retelling:
             model = self._catalog.model(signal.model)
             story = Story(
                 signal.kind, signal.cause, signal.function, signal.file, signal.line_no, signal.title, (), frozenset(),
-                disable=model.disable if model else None,
+                model=model,
             )  # fmt: skip
             advice = remedied(signal.remedies, story, self._catalog, torch)
         elif events and events[-1].event.kind in TORCH_KINDS:

@@ -74,19 +74,20 @@ class Numbers:
 
 
 class Histogram:
-    """Counts of values: exact, and from ``MAX_DISTINCT`` different values on exact to four digits."""
+    """Counts of values: exact, and from ``max_distinct`` different values on as ``rounded`` makes them (four digits)."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_distinct: int = MAX_DISTINCT, rounded: Callable[[float], float] | None = None) -> None:
+        self._max_distinct, self._rounded = max_distinct, rounded or _four_digits
         self._counts: dict[float, int] = {}
         self._rounds = False
 
     def add(self, value: float, times: int = 1) -> None:
         """Takes a value."""
         if self._rounds:
-            value = _four_digits(value)
+            value = self._rounded(value)
         counts = self._counts
         counts[value] = counts.get(value, 0) + times
-        if len(counts) > MAX_DISTINCT and not self._rounds:
+        if len(counts) > self._max_distinct and not self._rounds:
             self._round()
 
     def merge(self, other: "Histogram") -> None:

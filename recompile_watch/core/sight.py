@@ -14,7 +14,7 @@ from recompile_watch.core.signals import Signal
 class Sight:
     """at: epoch seconds by the log's time. wall, steady: of the clocks. phase: of the compiler, None while unknown.
 
-    source: the configured name of the source.
+    source: the configured name of the source. model: the one the event is about, None where that is not known.
     """
 
     at: float
@@ -22,6 +22,7 @@ class Sight:
     steady: float
     phase: str | None
     source: str
+    model: str | None = None
 
 
 class Condition(Protocol):

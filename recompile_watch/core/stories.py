@@ -12,7 +12,6 @@ from recompile_watch.core.patterns import RESUMED, patterns_of
 from recompile_watch.core.remedies import Catalog
 from recompile_watch.core.sightings import text_or_none
 from recompile_watch.core.versions import VersionRange
-from recompile_watch.core.wording import model_of
 
 THREAD_LOCAL_SINCE = (2, 12)  # torch._dynamo.config overrides hold in the thread that made them
 _RECOMPILES = ("recompile", LIMIT_KIND, "recompile_limit_error")
@@ -28,30 +27,46 @@ class Stories:
         self._best_of: dict[tuple[str | None, str | None], dict[str, tuple[Reason, ...]]] = {}
         self._of_function: dict[tuple[str | None, str | None], list[Group]] = {}
         self._overwritten: set[str | None] = set()
+        self._hits: list[Group] = []
         for group in groups:
+            if group.key.kind == LIMIT_KIND:
+                self._hits.append(group)
             if group.key.kind in _RECOMPILES:
                 self._of_function.setdefault((group.key.function, group.key.file), []).append(group)
                 resumed = RESUMED.search(group.key.function or "")
                 if resumed is not None:
                     self._breaks[resumed["name"], group.key.file] = f"{resumed['name']}, line {resumed['line']} of {group.first.file or '?'}"
             if group.key.kind == "cudagraph_overwritten_error" or group.first.extra.get("cause") == "cudagraph_overwritten":
-                self._overwritten.add(model_of(group.first))
+                self._overwritten.add(self._catalog.models.of(group.first))
 
     def of(self, group: Group) -> Story:
         """The story of one group."""
+        told, group = group, self._cause_of_error(group)
         first = group.first
         guards = self._guards(group) if group.key.kind in _RECOMPILES else ()
         patterns = patterns_of(guards, function=group.key.function, worst_process=group.worst_process, phase=group.phase)
-        model = self._catalog.model(model_of(first))
+        model = self._catalog.model(self._catalog.models.of(first))
         resumed = RESUMED.search(group.key.function or "")
         setting = text_or_none(first.extra.get("setting"))
         break_at = self._breaks.get((resumed["name"] if resumed else group.key.function or "", group.key.file))
         return Story(
-            group.key.kind, guards[-1].cause if guards else cause_of(first), group.key.function, first.file,
+            told.key.kind, guards[-1].cause if guards else cause_of(first), group.key.function, first.file,
             first.line_no if first.line_no is not None else group.last.line_no, guards[-1].text if guards else _message(first),
-            guards, patterns | self._wider_patterns(group) | ({"broken_function"} if break_at else set()), self._limits,
-            model.disable if model else None, break_at, setting, self._catalog.ineffective.get(setting or ""),
+            guards, patterns | self._wider_patterns(group) | ({"broken_function"} if break_at else set()), self._limits_of(first),
+            model, break_at, setting, text_or_none(first.extra.get("why")) or self._catalog.ineffective.get(setting or ""),
+            text_or_none(first.extra.get("mend")), self._catalog.models.batch_of(model),
         )  # fmt: skip
+
+    def _limits_of(self, event: Event) -> frozenset[int]:
+        """The recompile limits that the log prints; of a limit that is not in force that one and the one that is."""
+        raised, limit = event.extra.get("raised"), event.extra.get("limit")
+        return frozenset({raised, limit}) if isinstance(raised, int) and isinstance(limit, int) else self._limits
+
+    def _cause_of_error(self, group: Group) -> Group:
+        """The limit hit that an exception is about, when the log shows one only: torch warns, then it raises."""
+        if group.key.kind == "recompile_limit_error" and group.key.function is None and len(self._hits) == 1:
+            return self._hits[0]
+        return group
 
     def _guards(self, group: Group) -> tuple[Reason, ...]:
         """The guards of one kind that this function failed on, oldest first: from the group that shows most of them."""
@@ -87,7 +102,7 @@ class Stories:
         may_be_threads = self._torch.end is None or self._torch.end > THREAD_LOCAL_SINCE
         if group.values.get("limit") == DEFAULT_LIMIT and may_be_threads and any(limit > DEFAULT_LIMIT for limit in self._limits):
             found.add("limit_raised_elsewhere")
-        if group.key.kind == "forecast_failure" and (self._overwritten & {model_of(group.first), None}):
+        if group.key.kind == "forecast_failure" and (self._overwritten & {self._catalog.models.of(group.first), None}):
             found.add("cascade")
         return found
 
@@ -104,4 +119,6 @@ def _entry(reason: Reason) -> int:
 def _message(event: Event) -> str:
     if event.reasons:
         return event.reasons[0].text
-    return str(event.extra.get("message") or "")
+    message = str(event.extra.get("message") or "")
+    name = event.extra.get("exception")
+    return f"{name}: {message}" if event.kind == "compile_error" and isinstance(name, str) else message

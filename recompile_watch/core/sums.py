@@ -9,7 +9,7 @@ from math import inf
 from operator import itemgetter, ne
 from typing import NamedTuple
 
-from recompile_watch.core.bulk import BulkReader, Rows
+from recompile_watch.core.bulk import BulkReader, Rows, ten_seconds
 from recompile_watch.core.prefix_grammar import Stamp
 from recompile_watch.core.sightings import Sighting, TableRows, decode, number, typed
 
@@ -38,12 +38,17 @@ class Memory:
     n: int = 0
 
 
+# The lines of ten seconds: their time as printed (rounded down), how many, and the highest GPU memory by model.
+Moment = tuple[Stamp, int, Mapping[str | None, float]]
+
+
 class Sums(NamedTuple):
     """Metric lines of one kind in one stretch of a log.
 
     offset, last_offset, stamps, times: of the first and the last (with a time).
     memory: by stage and model. counts: the call counters, but for those that say the same moment again.
-    quotes: real ones by symbol. latest: the latest value by symbol and name.
+    quotes: real ones by symbol. latest: the latest value by symbol and name. moments: the lines by time, and ``dated`` with
+    their time resolved.
     """
 
     kind: str
@@ -56,7 +61,9 @@ class Sums(NamedTuple):
     counts: list[Count]
     quotes: Mapping[str | None, int]
     latest: Mapping[tuple[object, object], object]
+    moments: list[Moment]
     times: tuple[str | None, str | None] = (None, None)
+    dated: Sequence[tuple[str, int, Mapping[str | None, float]]] = ()
 
 
 Seen = Sighting | TableRows | Sums
@@ -101,12 +108,57 @@ def _sum(parts: list[Rows], reader: BulkReader) -> Sums:
     kind = parts[0].by.rule.event
     first, last = min(parts, key=lambda rows: rows.offsets[0]), max(parts, key=lambda rows: rows.offsets[-1])
     stamps = reader.stamp(first.headers[0]), reader.stamp(last.headers[-1])
-    memory = [one for rows in parts for one in _memory(rows, reader)] if kind == "gpu_memory" else []
+    peaks = [_peaks(rows) for rows in parts] if kind == "gpu_memory" else []
+    memory = [one for rows, numbers in zip(parts, peaks, strict=False) for one in _memory(rows, numbers, reader)]
     counts = [count for rows in parts if "count" in rows.by.names for count in _counts(rows, reader)]
     quotes = Counter(symbol for rows in parts for symbol in rows.column("symbol")) if kind == "quote" else {}
     n = sum(len(rows.offsets) for rows in parts)
     memory.sort(key=lambda one: one.offset)
-    return Sums(kind, reader.source, n, first.offsets[0], last.offsets[-1], stamps, memory, sorted(counts, key=itemgetter(0)), _texts(quotes), {})
+    offsets = first.offsets[0], last.offsets[-1]
+    moments = _moments(parts, peaks)
+    return Sums(kind, reader.source, n, *offsets, stamps, memory, sorted(counts, key=itemgetter(0)), _texts(quotes), {}, moments)
+
+
+def _moments(parts: list[Rows], peaks: list[list[float]]) -> list[Moment]:
+    """The rows by the time that their headers print, with the highest of their ``peaks``, if they have any."""
+    counts: dict[Stamp, int] = {}
+    highest: dict[Stamp, dict[str | None, float]] = {}
+    for index, rows in enumerate(parts):
+        runs = _runs(rows.headers)
+        for stamp, begin, end in runs:
+            counts[stamp] = counts.get(stamp, 0) + end - begin
+        if peaks:
+            _see_peaks(rows.column("model"), peaks[index], runs, highest)
+    return [(stamp, n, highest.get(stamp, {})) for stamp, n in counts.items()]
+
+
+def _runs(headers: list[bytes]) -> list[tuple[Stamp, int, int]]:
+    """The times of the headers, each with the begin and end of the rows that share it."""
+    begins: list[int] = []
+    stamps: list[Stamp] = []
+    last = b"", b""
+    for begin in [0, *compress(range(1, len(headers)), map(ne, headers, headers[1:]))]:  # most lines have the header of the line before
+        header = headers[begin]
+        key = header[:18], header[19:20]
+        if key != last:
+            begins.append(begin)
+            stamps.append(ten_seconds(header))
+            last = key
+    return list(zip(stamps, begins, [*begins[1:], len(headers)], strict=True))
+
+
+def _see_peaks(
+    models: Sequence[bytes | None], peaks: list[float], runs: list[tuple[Stamp, int, int]], highest: dict[Stamp, dict[str | None, float]]
+) -> None:
+    """Takes in the highest peak of each run of rows, by model."""
+    distinct = set(models)
+    for model in distinct:
+        mine = peaks if len(distinct) == 1 else [peak if one == model else -inf for one, peak in zip(models, peaks, strict=True)]
+        name = _text(model)
+        for stamp, begin, end in runs:
+            peak, by_model = max(mine[begin:end]), highest.setdefault(stamp, {})
+            if peak > by_model.get(name, -inf):
+                by_model[name] = peak
 
 
 def _latest(tables: list[TableRows]) -> list[Sums]:
@@ -121,25 +173,38 @@ def _latest(tables: list[TableRows]) -> list[Sums]:
         latest.update(zip(zip(table.column("symbol"), table.column(name), strict=True), table.column(value), strict=True))
     count = sum(len(table.rows) for table in tables)
     span = (first.span[0], last.span[1] - 1)
-    return [Sums(first.kind, first.source, count, *span, (first.stamp, last.stamp), [], [], {}, latest)]
+    no_peaks: Mapping[str | None, float] = {}
+    moments = [(table.stamp, len(table.rows), no_peaks) for table in tables if table.stamp is not None]
+    return [Sums(first.kind, first.source, count, *span, (first.stamp, last.stamp), [], [], {}, latest, moments)]
 
 
-def _memory(rows: Rows, reader: BulkReader) -> list[Memory]:
+def _peaks(rows: Rows) -> list[float]:
+    """The peak of each row; minus infinity where it shows none."""
+    cells = rows.column("peak_mb")
+    try:
+        numbers = list(map(float, cells))  # type: ignore[arg-type]
+    except (ValueError, TypeError):  # a cell that is no number, or none at all
+        numbers = [inf]
+    if inf not in numbers:
+        return numbers
+    return [-inf if (value := _number(cell)) is None else value for cell in cells]
+
+
+def _memory(rows: Rows, peaks: list[float], reader: BulkReader) -> list[Memory]:
     keys = list(zip(rows.column("stage"), rows.column("model"), strict=True))
-    peaks = rows.column("peak_mb")
-    by_key: dict[tuple[bytes | None, bytes | None], list[bytes | None]] = {key: [] for key in set(keys)}
+    by_key: dict[tuple[bytes | None, bytes | None], list[float]] = {key: [] for key in set(keys)}
     if len(by_key) == 1:
-        by_key[keys[0]] = [*peaks]
+        by_key[keys[0]] = peaks
     else:
         for key, peak in zip(keys, peaks, strict=True):
             by_key[key].append(peak)
     found = []
-    for (stage, model), cells in by_key.items():
-        first, values = keys.index((stage, model)), _values(cells)
-        highest = max((value for value in values.values() if value is not None), default=None)
-        last = next((value for cell in reversed(cells) if (value := values[cell]) is not None), None)
+    for (stage, model), mine in by_key.items():
+        first, highest = keys.index((stage, model)), max(mine)
+        last = next((peak for peak in reversed(mine) if peak > -inf), None)
         stamp = reader.stamp(rows.headers[first])
-        found.append(Memory(_text(stage), _text(model), rows.offsets[first], rows.line(first), stamp, highest, last, len(cells)))
+        shown = highest if highest > -inf else None
+        found.append(Memory(_text(stage), _text(model), rows.offsets[first], rows.line(first), stamp, shown, last, len(mine)))
     return found
 
 
@@ -173,16 +238,6 @@ def _real_quotes(rows: Rows) -> Rows:
 def _is_price(cell: bytes | None) -> bool:
     value = _number(cell)
     return value is not None and value > 0
-
-
-def _values(cells: Sequence[bytes | None]) -> dict[bytes | None, float | None]:
-    """The number that each different cell shows, None where it shows none."""
-    distinct = set(cells)
-    try:
-        values: dict[bytes | None, float | None] = dict(zip(distinct, map(float, distinct), strict=True))  # type: ignore[arg-type]
-    except (ValueError, TypeError):
-        return {cell: _number(cell) for cell in distinct}
-    return {cell: _number(cell) for cell in distinct} if inf in values.values() else values
 
 
 def _number(cell: bytes | None) -> float | None:

@@ -4,14 +4,12 @@ Titles name the function, the number and the cause; consequences are true for th
 Sources: torch/_dynamo/convert_frame.py and the runs of ``remedies-measured.md``; after a limit: ``torch-messages.md`` B.5.
 """
 
-import re
 from collections.abc import Callable
 
 from recompile_watch.core.events import Event
 from recompile_watch.core.groups import Group
 from recompile_watch.core.patterns import RESUMED
 
-_MODELS = ("toto", "kronos", "chronos2", "chronos")
 _SUFFIX = 90
 
 CAUSES = {
@@ -84,19 +82,6 @@ def cause_means(cause: str) -> str:
     return _BY_CAUSE.get(cause, _DEFAULT_RECOMPILE)
 
 
-def model_of(event: Event) -> str | None:
-    """The model an event is about: as printed, else as a folder or file on its path is called."""
-    named = event.extra.get("model")
-    if isinstance(named, str) and named:
-        return named
-    names = re.split(r"[\\/]", (event.file or "").lower())
-    for name in reversed(names):
-        found = next((model for model in _MODELS if model in name), None)
-        if found:
-            return found
-    return None
-
-
 def evidence_text(event: Event) -> str:
     """What the log says, in one line, such as ``Recompiling function f in m.py:9; 6/7: x == 0``."""
     place = f" in {event.file}:{event.line_no}" if event.file and event.line_no else f" in {event.file}" if event.file else ""
@@ -119,6 +104,10 @@ def evidence_text(event: Event) -> str:
             return f"skipping cudagraphs due to {reason}{instances}" + (f"; found from {name}{place}" if event.file else "")
         case "synthetic_quote":
             return f"{extra.get('symbol') or '?'}: synthetic bid/ask, {str(extra.get('cause') or 'cause unknown').replace('_', ' ')}"
+        case "ineffective_setting":
+            return f"{extra.get('setting')}={value}" if (value := extra.get("value")) is not None else str(extra.get("setting"))
+        case "limit_not_in_force" | "mode_drift":
+            return str(extra.get("message"))
     message = extra.get("message")
     said = message if isinstance(message, str) and message else reason
     fields = ", ".join(f"{key}={_shown(value)}" for key, value in extra.items() if key != "message" and isinstance(value, str | int | float))
@@ -146,6 +135,12 @@ def consequence_of(group: Group, rule_why: str | None, torch_version: tuple[int,
             return "Recompiles, limits and CUDA graph troubles of this model are possible; expected if the configuration says compiled."
         case "compile_mode":
             return "The model loaded without torch.compile; expected if the configuration says eager."
+        case "ineffective_setting" if group.first.extra.get("why"):
+            return str(group.first.extra["why"])
+        case "mode_drift":
+            return "The process that wrote this log was started without the setting, before it, or from elsewhere: what was decided does not hold."
+        case "limit_not_in_force":
+            return "Functions still stop compiling at the lower limit: whoever raised it believes in a change that did not happen where it counts."
         case "bot_error":
             return "What the bot was doing for this symbol, or in this cycle, did not finish."
     return rule_why or "See the evidence."
@@ -252,6 +247,12 @@ def _bot_error(group: Group) -> str:
     return f"The bot reports an error: {_short(str(group.first.extra.get('message') or 'no message'))}"
 
 
+def _setting(group: Group) -> str:
+    extra = group.first.extra
+    title = extra.get("title")
+    return title if isinstance(title, str) else f"{extra.get('setting')}={extra.get('value')} has no effect: no torch reads it"
+
+
 _TITLES: dict[str, Callable[[Group], str]] = {
     "recompile": _recompile,
     "recompile_limit_hit": _limit_hit,
@@ -270,5 +271,10 @@ _TITLES: dict[str, Callable[[Group], str]] = {
     "inverted_prediction": lambda group: f"{group.first.extra.get('symbol') or 'A symbol'}: inverted predictions (high below low)",
     "synthetic_quote": _quote,
     "compile_mode": _mode,
-    "ineffective_setting": lambda group: f"{group.first.extra.get('setting')}={group.first.extra.get('value')} has no effect: no torch reads it",
+    "ineffective_setting": _setting,
+    "mode_drift": lambda group: str(group.first.extra.get("title")),
+    "recompile_limit_set": lambda group: f"The log says that {group.first.extra.get('limit_name')} was set to {group.first.extra.get('limit')}",
+    "limit_not_in_force": lambda group: (
+        f"The recompile limit was set to {group.first.extra.get('raised')}, but {group.first.extra.get('limit')} is in force"
+    ),
 }

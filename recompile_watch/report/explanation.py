@@ -3,6 +3,7 @@
 import textwrap
 from collections.abc import Iterable
 
+from recompile_watch.core.models import MODES, Model, ModelSetting, caution_of, where_set
 from recompile_watch.core.remedies import Case, Catalog, Look, Remedy
 from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.versions import ANY_VERSION
@@ -15,7 +16,11 @@ EXAMPLES = {
     "tensor": "x", "mark_dynamic": "torch._dynamo.mark_dynamic(x, 0)", "mark_unbacked": "torch._dynamo.decorators.mark_unbacked(x, 0)",
     "sources": "L['kv_cache']._current_idx[7]", "source_pattern": r"L\['kv_cache'\]\._current_idx\[.*\]", "variants": "12", "limit": "16",
     "printed_limit": "8", "raised_limit": "64", "made_at": "at model.py:211", "break_at": "append, line 25 of cache.py",
-    "disable_line": "export TOTO_DISABLE_COMPILE=1", "setting": "TORCHDYNAMO_RECOMPILE_LIMIT",
+    "disable_line": "export TOTO_DISABLE_COMPILE=1", "disable_where": "in the environment of the process, before it starts",
+    "disable_caution": "Only 1, true, yes and on count.", "mode_line": "export KRONOS_COMPILE_MODE=max-autotune-no-cudagraphs",
+    "mode_where": "in the environment of the process, before it starts", "mode_caution": "What wins over it must go.",
+    "mend": "unset TORCHDYNAMO_RECOMPILE_LIMIT", "batch_line": "export TOTO_SAMPLES_PER_BATCH=192",
+    "batch_where": "in the environment of the process, before it starts", "setting": "TORCHDYNAMO_RECOMPILE_LIMIT",
     "instead": "What to do instead stands beside each name.",
 }  # fmt: skip
 
@@ -36,7 +41,8 @@ def explained_kind(kind: str, rules: Ruleset, catalog: Catalog) -> str:
     whys = list(dict.fromkeys(rule.why for rule in mine))
     shown = [f"  {rule.id}: {rule.title}" for rule in mine[:12]]
     more = [f"  … and {len(mine) - 12} more; recompile-watch rules list shows all"] if len(mine) > 12 else []
-    parts = [f"{kind}: an event", *(_wrapped(why) for why in whys[:3]), "\n".join(["Rules that find it:", *shown, *more])]
+    made = "made from what several lines or files say together" if not mine else ""
+    parts = [f"{kind}: an event", made, *(_wrapped(why) for why in whys[:3]), "\n".join(["Rules that find it:", *shown, *more]) if mine else ""]
     cases = [case for case in catalog.cases if kind in case.kinds and not case.causes]
     return _joined([*parts, *(_case(case, catalog) for case in cases)])
 
@@ -55,12 +61,73 @@ def explained_setting(name: str, catalog: Catalog) -> str:
     instead = catalog.ineffective.get(name)
     if instead is not None:
         return _joined([f"{name}: no torch reads this", _wrapped(instead)])
+    if name in catalog.known:
+        return _joined(
+            [f"{name}: an environment variable", _wrapped("torch's compiler reads it (from the source of torch 2.13.0); no remedy needs it.")]
+        )
     setting = catalog.settings[name]
     words = {"env": "an environment variable", "config": "a configuration key", "call": "a function", "argument": "an argument"}[setting.kind]
     parts = [f"{name}: {words}, from torch {setting.since[0]}.{setting.since[1]} on"]
     parts += [f"Sets {setting.sets}." if setting.sets else "", _wrapped(setting.note or "")]
     used = [remedy.key for remedy in catalog.remedies if name in remedy.settings]
     return _joined([*parts, f"Used by: {', '.join(dict.fromkeys(used))}" if used else ""])
+
+
+def explained_model(model: Model) -> str:
+    """A model: how it is told, what its wrapper reads, and what to paste for each mode."""
+    told = [("paths", model.paths), ("functions", model.functions), ("lines", model.lines)]
+    shown = "\n".join(_wrapped(", ".join(repr(text) for text in texts), f"  {name + ':':<11}") for name, texts in told if texts)
+    modes = [
+        f"  {mode + ':':<28}{lines[0]}\n" + "".join(f"{'':<30}{line}\n" for line in lines[1:]) for mode in MODES if (lines := model.lines_for(mode))
+    ]
+    settings = [f"  {name}" for setting in model.settings for name in setting.names]
+    parts = [f"{model.name}: a model ({model.title})", _wrapped(by_default(model)), f"Told by:\n{shown}"]
+    parts += [
+        "What to paste, by mode:\n" + "".join(modes).rstrip() if modes else "",
+        "\n".join(["Its wrapper reads:", *settings]) if settings else "",
+    ]
+    return _joined([*parts, _wrapped(model.caution or "")])
+
+
+def explained_model_settings(name: str, catalog: Catalog) -> str | None:
+    """A variable that a wrapper, or the program around the models, reads; None when none does."""
+    found = [(model, setting) for model, setting in catalog.models.settings() if name in setting.names]
+    return "\n".join(_model_setting(name, setting, model) for model, setting in found) or None
+
+
+def _model_setting(name: str, setting: ModelSetting, model: Model | None) -> str:
+    title = model.title if model else "the program"
+    of = f"read by {title}'s wrapper" if model else "read by the program around the models"
+    facts = (
+        ("does", DOES_WORDS[setting.does].format(of=title)), ("yes", ", ".join(setting.on)), ("no", ", ".join(setting.off)),
+        ("values", ", ".join(setting.values)), ("default", default_words(setting)), ("wins", " > ".join(setting.names)),
+        ("where", where_set(setting)), ("caution", caution_of(setting)),
+    )  # fmt: skip
+    return _joined([f"{name}: {of}", "\n".join(_wrapped(value, f"  {word + ':':<9}") for word, value in facts if value and value != name)])
+
+
+def default_words(setting: ModelSetting) -> str:
+    """What holds when nothing is set, by date where that changed."""
+    dated = [f"{one.value} from {one.since} on" for one in setting.defaults]
+    return ", ".join([*([setting.default] if setting.default else []), *dated])
+
+
+def by_default(model: Model) -> str:
+    """How a model runs when nothing is set."""
+    enable = model.setting("enable")
+    words = default_words(enable) if enable is not None else ""
+    return BY_DEFAULT[model.default] + (f" ({enable.use}: {words}.)" if enable is not None and words else "")
+
+
+BY_DEFAULT = {
+    "compiled": "Without any setting it is compiled.",
+    "eager": "Without any setting it runs in eager mode: there is no switch to disable compiling, what enables it has to go.",
+    "varies": "Whether it is compiled without any setting changed from version to version: set it.",
+}
+DOES_WORDS = {
+    "disable": "has {of} run in eager mode", "enable": "has {of} compiled", "mode": "the mode that {of} is compiled in",
+    "backend": "the backend that {of} is compiled with", "batch": "the size of {of}'s batches", "other": "a setting of {of}",
+}  # fmt: skip
 
 
 def case_words(case: Case) -> str:

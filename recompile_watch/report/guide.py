@@ -1,8 +1,11 @@
 """The guide as Markdown, made of the same data as the advice: causes, remedies, settings by version, and how to see and stop recompiles."""
 
+from collections.abc import Iterable
+
+from recompile_watch.core.models import MODES, Model, ModelSetting, caution_of
 from recompile_watch.core.remedies import Case, Catalog
 from recompile_watch.core.wording import CAUSES, cause_means
-from recompile_watch.report.explanation import case_remedies, case_words, example
+from recompile_watch.report.explanation import DOES_WORDS, by_default, case_remedies, case_words, default_words, example
 
 _INTRODUCTION = """\
 # Guide
@@ -36,7 +39,7 @@ An unknown name in `TORCH_LOGS` ends the program at `import torch`: use `recompi
 
 def guide(catalog: Catalog) -> str:
     """The whole page."""
-    parts = [_INTRODUCTION, *(_cause(cause, catalog) for cause in CAUSES), _settings(catalog)]
+    parts = [_INTRODUCTION, *(_cause(cause, catalog) for cause in CAUSES), *_models(catalog), _settings(catalog)]
     return "\n".join(parts)
 
 
@@ -61,6 +64,38 @@ def _case(case: Case, catalog: Catalog) -> list[str]:
     return lines
 
 
+def _models(catalog: Catalog) -> list[str]:
+    """What the wrappers of the known models read; nothing where no model is known."""
+    models = catalog.models.models
+    if not models:
+        return []
+    words = (
+        "These profiles ship; write your own as [models.md](models.md) says. A variable is taken over when a process starts: set it where the\n"
+        "process is started, and start it again. Lines to paste hold whatever was set before.\n"
+    )
+    return ["## Models", "", words, *(_model(model) for model in models), *_program(catalog)]
+
+
+def _model(model: Model) -> str:
+    lines = [f"### {model.title}", "", by_default(model), "", "| mode | what to paste |", "| --- | --- |"]
+    lines += [f"| {mode} | {'<br>'.join(f'`{line}`' for line in pasted)} |" for mode in MODES if (pasted := model.lines_for(mode))]
+    lines += ["", *_variables(model.settings, model.title)]
+    return "\n".join([*lines, *([model.caution, ""] if model.caution else [])])
+
+
+def _program(catalog: Catalog) -> list[str]:
+    return ["\n".join(["### The program around them", "", *_variables(catalog.models.program, "the program")])] if catalog.models.program else []
+
+
+def _variables(settings: Iterable[ModelSetting], of: str) -> list[str]:
+    lines = ["| variables, the first wins | what it does | default | read | beware |", "| --- | --- | --- | --- | --- |"]
+    for setting in settings:
+        names = ", ".join(f"`{name}`" for name in setting.names)
+        at = f"at {setting.read}" + (f", {setting.where}" if setting.where else "")
+        lines.append(f"| {names} | {DOES_WORDS[setting.does].format(of=of)} | {default_words(setting)} | {at} | {caution_of(setting)} |")
+    return [*lines, ""]
+
+
 def _settings(catalog: Catalog) -> str:
     lines = ["## Settings that torch reads", "", "| setting | kind | since torch | what it sets |", "| --- | --- | --- | --- |"]
     for setting in catalog.settings.values():
@@ -68,4 +103,5 @@ def _settings(catalog: Catalog) -> str:
         lines.append(f"| `{setting.name}` | {setting.kind} | {setting.since[0]}.{setting.since[1]} | {words} |")
     lines += ["", "## Names that no torch reads", "", "| name | instead |", "| --- | --- |"]
     lines += [f"| `{name}` | {instead} |" for name, instead in catalog.ineffective.items()]
+    lines += ["", f"torch's compiler reads {len(catalog.known)} further variables; they are no mistake, and none of them is advised."]
     return "\n".join(lines) + "\n"

@@ -10,7 +10,9 @@ from recompile_watch.core.analysis import Report, SourceReport
 from recompile_watch.core.decision import Decision
 from recompile_watch.core.findings import Finding
 from recompile_watch.core.series import Latency, Numbers, StrategyRow
+from recompile_watch.core.timeline import Timeline
 from recompile_watch.report.safe import safe
+from recompile_watch.report.times import moment_of
 
 SCHEMA = "recompile-watch/analysis/1"
 _MAX_PATH = 4096
@@ -57,7 +59,7 @@ def report_to_json(report: Report, *, generated_at: str, tool_version: str) -> d
         "unread": dict(report.unread),
         "counts": dict(report.counts),
         "findings": [_finding(finding) for finding in report.findings],
-        "series": _series(report.series),
+        "series": {**_series(report.series), "timeline": _timeline(report.timeline)},
         "decision": {"per_model": {safe(decision.model): _decision(decision) for decision in report.decisions}},
     }
 
@@ -134,6 +136,21 @@ def _series(numbers: Numbers) -> dict[str, object]:
         },
         "quotes": {"synthetic": _quotes(numbers.synthetic_quotes), "real": _quotes(numbers.real_quotes)},
     }
+
+
+def _timeline(timeline: Timeline) -> dict[str, object]:
+    return {
+        "slice_seconds": timeline.length_s,
+        "slices": [
+            {
+                "begin": moment_of(one.begin_s).isoformat(), "counts": dict(one.counts),
+                "marks": [{"kind": kind, "model": safe(model), "n": n} for (kind, model), n in one.marks.items()],
+                "gpu_peak_mb": {safe(model): peak for model, peak in one.gpu_peak_mb.items()},
+                "inference": _latency(one.latency) if one.latency.n else None,
+            }
+            for one in timeline.slices
+        ],
+    }  # fmt: skip
 
 
 def _row(row: StrategyRow) -> dict[str, object]:

@@ -21,7 +21,7 @@ _Cells = dict[str, dict[str, StrategyRow]]
 def print_numbers(console: Console, report: Report) -> None:
     """Prints what the series hold; nothing where they hold nothing."""
     series = report.series
-    latest = _latest(series.strategy_return)
+    latest = latest_rows(series.strategy_return)
     if latest:
         _print_strategies(console, latest)
     lines = [
@@ -41,7 +41,7 @@ def print_numbers(console: Console, report: Report) -> None:
         console.print(line)
 
 
-def _latest(rows: tuple[StrategyRow, ...]) -> _Cells:
+def latest_rows(rows: tuple[StrategyRow, ...]) -> _Cells:
     """The last row by symbol and strategy."""
     cells: _Cells = {}
     for row in rows:
@@ -70,7 +70,7 @@ def _wide_table(latest: _Cells) -> Table:
         cells = [Text(strategy)]
         for rows in latest.values():
             row = rows.get(strategy)
-            cells += [_return(row), Text(_number(row and row.values.get("sharpe"), 2))]
+            cells += [_return(row), Text(number_text(row and row.values.get("sharpe"), 2))]
         table.add_row(*cells)
     return table
 
@@ -81,10 +81,10 @@ def _best_and_worst(latest: _Cells, *, wide: bool) -> Table:
     for name in ("latest", "best strategy", "Return", "Sharpe", *(("worst strategy", "Return", "Sharpe") if wide else ())):
         table.add_column(name, justify="right" if name in ("Return", "Sharpe") else "left")
     for symbol, rows in list(latest.items())[:25]:
-        ranked = sorted(rows.items(), key=lambda item: -_float(item[1].values.get("return")))
+        ranked = sorted(rows.items(), key=lambda item: -float_of(item[1].values.get("return")))
         cells = [Text(symbol)]
         for strategy, row in (ranked[0], ranked[-1]) if wide else (ranked[0],):
-            cells += [Text(strategy), _return(row), Text(_number(row.values.get("sharpe"), 2))]
+            cells += [Text(strategy), _return(row), Text(number_text(row.values.get("sharpe"), 2))]
         table.add_row(*cells)
     if len(latest) > 25:
         table.add_row(Text(f"… and {len(latest) - 25} symbols more"))
@@ -93,15 +93,17 @@ def _best_and_worst(latest: _Cells, *, wide: bool) -> Table:
 
 def _return(row: StrategyRow | None) -> Text:
     value = row.values.get("return") if row else None
-    text = _number(value, 4)
-    return Text(text, style="red" if text.startswith("-") and len(text) > 1 else "green" if _float(value) > 0 else "")
+    text = number_text(value, 4)
+    return Text(text, style="red" if text.startswith("-") and len(text) > 1 else "green" if float_of(value) > 0 else "")
 
 
-def _number(value: object, digits: int) -> str:
+def number_text(value: object, digits: int) -> str:
+    """A number with so many digits behind the point; a dash for what is none."""
     return f"{value:.{digits}f}" if isinstance(value, int | float) else "-"
 
 
-def _float(value: object) -> float:
+def float_of(value: object) -> float:
+    """The number to rank by; what is none ranks last."""
     return float(value) if isinstance(value, int | float) and value == value else float("-inf")
 
 
@@ -124,13 +126,14 @@ def _items(texts: Iterable[str]) -> str:
 def _latency(latency: Latency) -> str:
     if not latency.n or latency.p50 is None or latency.p95 is None:
         return ""
-    p99 = f", p99 {_ms(latency.p99)}" if latency.p99 is not None else ""
+    p99 = f", p99 {ms_text(latency.p99)}" if latency.p99 is not None else ""
     how = "derived from call counters, " if latency.derived else ""
     measured = f"({how}{count_text(latency.n, 'measurement')})"
-    return f"p50 {_ms(latency.p50)}, p95 {_ms(latency.p95)}{p99} {measured}" if latency.n > 1 else f"{_ms(latency.p50)} a call {measured}"
+    return f"p50 {ms_text(latency.p50)}, p95 {ms_text(latency.p95)}{p99} {measured}" if latency.n > 1 else f"{ms_text(latency.p50)} a call {measured}"
 
 
-def _ms(value: float) -> str:
+def ms_text(value: float) -> str:
+    """``203 ms``, ``9.46 ms``."""
     return f"{value:.0f} ms" if value >= 100 else f"{value:.3g} ms"
 
 

@@ -4,7 +4,6 @@ Log text goes through ``safe`` and into ``Text`` objects, so neither control cod
 """
 
 import io
-import re
 
 from rich.console import Console
 from rich.padding import Padding
@@ -17,6 +16,18 @@ from recompile_watch.report.blocks import Block, blocks_of, title_of
 from recompile_watch.report.numbers import print_numbers
 from recompile_watch.report.safe import safe
 from recompile_watch.report.times import Clock, count_text, size_text
+from recompile_watch.report.words import (
+    PHASES,
+    TITLE_SAYS_ALL,
+    list_text,
+    other_text,
+    short_names,
+    shorter_paths,
+    times_text,
+    told_apart,
+    unsaid,
+    where_text,
+)  # fmt: skip
 
 PLAIN_WIDTH = 100
 MIN_WIDTH = 40
@@ -25,7 +36,6 @@ _MAX_NOTES = 10
 _MAX_SOURCES = 8
 _INDENT = 10
 _BAR_CELLS = 8
-_MAX_NAMED = 300
 _DOT = " · "
 _PLAIN_SIGNS = str.maketrans("·×–…█░", "|x-~#.")
 _STYLES = {
@@ -38,14 +48,6 @@ _STYLES = {
 _IN_NUMBERS = "compile_mode"
 _MAX_OTHERS = 6
 _MAX_APPLY = 2000
-# Kinds whose title holds what the line of the log says.
-_TITLE_SAYS_ALL = frozenset({"synthetic_quote", "bot_error", "cudagraph_skip", "graph_break", "inverted_prediction", "synthetic_account"})
-_LONG_PATH = re.compile(r"(?<![\w.…])/(?:[^/\s'\":,;]+/)+?(?=[^/\s'\":,;]+/[^/\s'\":,;]+(?![^\s'\":,;]))")
-# What stands above the evidence already: function, file and limit.
-_SAID = re.compile(
-    r"Recompiling function .+? in .+?:\d+; (?=!?\d+/\d+)|torch\._dynamo hit config\.\w+ \(\d+\); (?=last reason)|; function '[^']*' in .+:\d+$"
-)
-_PHASES = {"warmup": "while warming up", "steady": "in steady state"}
 
 
 def report_text(report: Report, *, encoding: str, width: int, is_terminal: bool, has_color: bool) -> str:
@@ -67,7 +69,7 @@ class _Printer:
         self._console, self._report = console, report
         times = [time for source in report.sources for time in (source.first_time, source.last_time)]
         self._clock = Clock([*times, *(time for f in report.findings for time in (f.first_time, f.last_time))])
-        self._names = _short_names([source.facts.path for source in report.sources])
+        self._names = short_names([source.facts.path for source in report.sources])
 
     def print(self) -> None:
         """Head, findings, notes, numbers, sources."""
@@ -113,9 +115,9 @@ class _Printer:
         if head.headroom is not None and head.headroom.limit is not None:
             self._print_line(self._bar(head))
         self._print_indented(safe(head.consequence))
-        for other in self._told_apart(block)[:_MAX_OTHERS]:
-            self._print_line(Text.assemble((f"{other.count}× ", "dim"), _other_text(other), no_wrap=True, overflow="ellipsis"))
-        if head.kind not in _TITLE_SAYS_ALL:
+        for other in told_apart(block)[:_MAX_OTHERS]:
+            self._print_line(Text.assemble((f"{other.count}× ", "dim"), other_text(other), no_wrap=True, overflow="ellipsis"))
+        if head.kind not in TITLE_SAYS_ALL:
             for place in _evidence(head):
                 self._print_evidence(place)
         self._print_advice(block)
@@ -128,27 +130,24 @@ class _Printer:
         line = Text.assemble(("do: ", "green"), (safe(advice.title), "bold"))
         line.append(" (then restart)" if advice.restart else "", style="dim")
         self._print_line(line)
-        text = _LONG_PATH.sub("…/", safe(advice.apply.removeprefix("# "), _MAX_APPLY))
+        text = safe(advice.apply.removeprefix("# "), _MAX_APPLY)
+        if advice.kind != "env":  # a line for the shell is pasted as it stands
+            text = shorter_paths(text)
         self._console.print(Padding(Text(text, style="green"), (0, 0, 0, _INDENT + 4), expand=False))
-
-    def _told_apart(self, block: Block) -> list[Finding]:
-        """The findings of a block that need a line of their own."""
-        if not block.others or block.head.kind == "synthetic_quote":
-            return []
-        return list(block.findings if block.head.kind in ("recompile", "bot_error") else block.others)
 
     def _place(self, block: Block) -> str:
         head = block.head
-        where = _where(head)
+        where = where_text(head)
         span = self._clock.span_of((finding.first_time, finding.last_time) for finding in block.findings)
-        counted = "once" if block.count == 1 else f"{block.count} times"
+        counted = times_text(block.count)
         when = f"{counted}{', ' + span if span else ''}"
-        ranks = f"rank {_list(head.ranks)}" if head.ranks else ""
-        pids = f"pid {_list(head.processes)}" if head.processes else ""
+        ranks = f"rank {list_text(head.ranks)}" if head.ranks else ""
+        pids = f"pid {list_text(head.processes)}" if head.processes else ""
         cost = f"{head.compile_seconds:.1f} s compiling" if head.compile_seconds else ""
-        seen = self._seen(head.evidence[0]) if head.kind in _TITLE_SAYS_ALL and head.evidence else ""
+        has_place = bool(head.evidence) and head.evidence[0].source != head.file
+        seen = self._seen(head.evidence[0]) if head.kind in TITLE_SAYS_ALL and has_place else ""
         against = f"{head.baseline} since the baseline" if head.baseline else ""
-        parts = (against, where, safe(head.model or "", 30), when, _PHASES.get(head.phase, ""), ranks, pids, cost, seen)
+        parts = (against, where, safe(head.model or "", 30), when, PHASES.get(head.phase, ""), ranks, pids, cost, seen)
         return _DOT.join(part for part in parts if part)
 
     def _bar(self, finding: Finding) -> Text:
@@ -160,11 +159,11 @@ class _Printer:
         return Text.assemble(("█" * cells, style), ("░" * (_BAR_CELLS - cells), "dim"), f" {headroom.entries} of {headroom.limit} entries, {rest}")
 
     def _print_evidence(self, place: Evidence) -> None:
-        text = _SAID.sub("", safe(place.text))
-        self._print_line(Text.assemble((self._seen(place), "blue"), "  ", _LONG_PATH.sub("…/", text), no_wrap=True, overflow="ellipsis"))
+        text = shorter_paths(unsaid(safe(place.text)))
+        self._print_line(Text.assemble((self._seen(place), "blue"), "  ", text, no_wrap=True, overflow="ellipsis"))
 
     def _seen(self, place: Evidence) -> str:
-        if len(self._names) == 1:
+        if len(self._names) == 1 and place.source in self._names:
             return f"line {place.line}"
         return f"{safe(self._names.get(place.source, place.source), 40)}:{place.line}"
 
@@ -180,7 +179,7 @@ class _Printer:
             head = block.head
             said = "gone" if head.baseline == "gone" else f"{block.count}×"
             until = f"accepted until {head.accepted_until}" if head.accepted_until else ""
-            table.add_row(Text(said, style="dim"), Text(safe(title_of(block))), Text(until or _where(head)))
+            table.add_row(Text(said, style="dim"), Text(safe(title_of(block))), Text(until or where_text(head)))
         self._console.print(table)
         if len(notes) > _MAX_NOTES:
             self._print_indented(f"… and {count_text(len(notes) - _MAX_NOTES, 'note')} more; --format json has all of them", "dim")
@@ -233,47 +232,11 @@ def _badge(severity: str) -> Text:
     return Text.assemble((f"{severity.upper():<8}", _STYLES[severity]))  # a base style would colour the gap behind it, too
 
 
-def _where(finding: Finding) -> str:
-    """``attention.py:105`` with its folder; the whole path is in the JSON report."""
-    if not finding.file:
-        return ""
-    short = "/".join(finding.file.replace("\\", "/").split("/")[-2:])
-    return safe(f"{short}:{finding.line_no}" if finding.line_no is not None else short, 80)
-
-
-def _other_text(finding: Finding) -> str:
-    """One of several findings of a block, without what the block's title says already."""
-    title = safe(finding.title)
-    if finding.kind != "recompile":
-        symbols = f" ({', '.join(finding.symbols[:5])})" if finding.kind == "forecast_failure" and finding.symbols else ""
-        return title.removeprefix("The bot reports an error: ") + safe(symbols, 60)
-    _, _, words = title.partition(": ")
-    _, _, guard = safe(finding.evidence[0].text).partition("; ") if finding.evidence else ("", "", "")
-    return f"{words} ({guard})" if guard else words
-
-
 def _evidence(finding: Finding) -> list[Evidence]:
     """The first and the last place of what is critical, the first of what is not."""
     places = finding.evidence
     return [places[0], places[-1]] if finding.severity == "critical" and len(places) > 1 else list(places[:1])
 
 
-def _list(numbers: tuple[int, ...]) -> str:
-    shown = ", ".join(map(str, numbers[:4]))
-    return shown if len(numbers) <= 4 else f"{shown} and {len(numbers) - 4} more"
-
-
 def _plural(count: int, word: str) -> str:
     return f"{count} {word}" if word == "critical" or count == 1 else f"{count} {word}s"
-
-
-def _short_names(paths: list[str]) -> dict[str, str]:
-    """The file name where it is unique, else as much of the path as it takes."""
-    names: dict[str, str] = {}
-    if len(paths) > _MAX_NAMED:  # comparing each with each would take long
-        return {path: path for path in paths}
-    for path in paths:
-        parts = path.split("/")
-        length = next((n for n in range(1, len(parts) + 1) if sum(p.split("/")[-n:] == parts[-n:] for p in paths) == 1), len(parts))
-        names[path] = "/".join(parts[-length:])
-    return names

@@ -1,7 +1,7 @@
 """Times, sizes and counts as a person reads them."""
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, tzinfo
 
 from recompile_watch.core.units import duration_text
 
@@ -38,6 +38,16 @@ class Clock:
     def head(self) -> str:
         """What all times have in common, ``2025-10-30 UTC``."""
         return " ".join(part for part in (self.date, self.zone) if part)
+
+
+def moment_of(second: int, zone: tzinfo = UTC) -> datetime:
+    """The moment that many seconds after 1970 began (UTC); one that no calendar has becomes the nearest that it has."""
+    first, last = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+    epoch = datetime(1970, 1, 1, tzinfo=UTC)
+    day = timedelta(days=1)  # room for any zone
+    return min(max(second, (first + day - epoch).total_seconds()), (last - day - epoch).total_seconds()) * timedelta(seconds=1) + epoch.astimezone(
+        zone
+    )
 
 
 def size_text(size_bytes: int) -> str:

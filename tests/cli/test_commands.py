@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import os
@@ -10,6 +11,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from recompile_watch.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT = """\
@@ -104,7 +107,7 @@ def test_standard_input() -> None:
     [
         (["analyse", "x"], "did you mean 'analyze'?"),
         (["analyze", "--formt", "json", "x"], "did you mean --format?"),
-        (["analyze", "--format=xml", "x"], "choose one of text, json"),
+        (["analyze", "--format=csv", "x"], "choose one of text, json"),
         (["analyze", "--format"], "expected one argument"),
         (["analyze", "--jobs", "many", "x"], "--jobs"),
         (["analyze", "--year", "25", "x"], "--year"),
@@ -325,12 +328,42 @@ def test_closed_standard_streams(tmp_path: Path) -> None:
 
 def test_formats(tmp_path: Path) -> None:
     """Each format goes to standard output or to a file; the exit status is the same for all."""
-    for name, begins in (("markdown", "# torch.compile: critical"), ("sarif", '{"$schema"'), ("github", "::error "), ("json", '{"schema"')):
+    formats = {"markdown": "# torch.compile: critical", "sarif": '{"$schema"', "github": "::error ", "json": '{"schema"', "html": "<!DOCTYPE html>"}
+    for name, begins in formats.items():
         done = run("analyze", "--format", name, stdin=LIMIT)
         assert done.returncode == 2 and done.stdout.startswith(begins), done.stderr
         file = tmp_path / name
         assert run("analyze", "--format", name, "--output", str(file), stdin=LIMIT).returncode == 2
         assert file.read_text().startswith(begins)
+
+
+def test_html_without_its_libraries(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Where a library of that format is missing, one line says what to install, before anything is read."""
+    monkeypatch.setattr("recompile_watch.cli.analyze.HTML_NEEDS", ("json", "no_such_library", "nor_this"))
+    assert main(["analyze", "--format", "html", log(tmp_path, LIMIT)]) == 64
+    said = capsys.readouterr()
+    assert said.out == "" and said.err.count("\n") == 1
+    assert "pip install no_such_library nor_this" in said.err
+
+
+def test_html_on_a_terminal_is_hinted_at() -> None:
+    """A page that scrolls through a terminal ends with the option that makes a file of it; the exit status stays that of the report."""
+    import pty
+
+    command = [sys.executable, "-m", "recompile_watch", "analyze", "--format", "html", "-"]
+    main_side, side = pty.openpty()
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=side, stderr=subprocess.PIPE, cwd=ROOT) as process:
+        os.close(side)
+        assert process.stdin is not None and process.stderr is not None
+        process.stdin.write(LIMIT.encode())
+        process.stdin.close()
+        shown = b""
+        with contextlib.suppress(OSError):  # a terminal whose other side was closed ends with an error
+            while more := os.read(main_side, 1 << 16):
+                shown += more
+        said = process.stderr.read()
+    os.close(main_side)
+    assert shown.startswith(b"<!DOCTYPE html>") and b"--output report.html" in said and process.returncode == 2
 
 
 def test_baseline_and_acceptance(tmp_path: Path) -> None:

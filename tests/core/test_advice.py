@@ -162,13 +162,13 @@ def test_the_first_remedy_of_real_limit_hits_is_one_that_was_measured_to_work(na
 def test_the_log_itself_tells_old_from_new() -> None:
     """A log that says cache_size_limit is older than 2.7: nothing newer is advised."""
     hit = next(f for f in findings(ROOT / "sample_logs/sizes-torch-2.5.log") if f.kind == "recompile_limit_hit")
-    assert [one.remedy for one in hit.advice] == ["mark_dynamic", "remove_dynamic_false", "pad_or_bucket"]
+    assert [one.remedy for one in hit.advice] == ["mark_dynamic", "remove_dynamic_false", "pad_or_bucket", "exclude_from_compile"]
 
 
 def test_a_model_is_switched_off_by_its_own_switch() -> None:
     """The bot's Kronos failure names what its wrapper reads."""
     failed = next(f for f in findings(ROOT / "sample_logs/bot-2025-10-30.log") if f.kind == "forecast_failure")
-    assert {one.remedy: one.apply for one in failed.advice}["disable_compile_for_model"] == "export KRONOS_COMPILE=0"
+    assert {one.remedy: one.apply for one in failed.advice}["disable_compile_for_model"] == "unset KRONOS_COMPILE MARKETSIM_KRONOS_COMPILE"
 
 
 REMEDY = """
@@ -210,8 +210,8 @@ def test_no_remedy_without_proof_or_source() -> None:
     """What is said to work says how that is known; what it sets exists in its versions (parse_catalog checks it)."""
     assert all(len(remedy.verified) > 10 for remedy in CATALOG.remedies)
     names = {name for remedy in CATALOG.remedies for name in re.findall(r"\bexport (\w+)=", remedy.apply)}
-    bot_settings = {"ADD_LATEST", "TOTO_SAMPLES_PER_BATCH"}
-    assert names <= set(CATALOG.settings) | bot_settings
+    wrappers = {name for _, setting in CATALOG.models.settings() for name in setting.names}
+    assert names <= set(CATALOG.settings) | wrappers
     assert not names & set(CATALOG.ineffective)
 
 

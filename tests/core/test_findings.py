@@ -8,11 +8,12 @@ from collections.abc import Iterable, Sequence
 
 import pytest
 
-from recompile_watch.config import load_rules
+from recompile_watch.config import load_catalog, load_rules
 from recompile_watch.core.analysis import Analysis, Facts, Report, SourceFacts
 from recompile_watch.core.events import EXTRA_FIELDS, Event, Reason
 from recompile_watch.core.findings import Finding
 from recompile_watch.core.fingerprint import fingerprint, normalised
+from recompile_watch.core.remedies import Catalog
 
 RULES = load_rules()
 FILE = "/srv/bot/toto/model/attention.py"
@@ -41,16 +42,16 @@ def limit_hit(**fields: object) -> Event:
     return event("recompile_limit_hit", 50, reasons=(Reason("0/7", "x == 7", "int_value"),), **fields)
 
 
-def report_of(events: Iterable[Event], facts: Facts | None = None) -> Report:
+def report_of(events: Iterable[Event], facts: Facts | None = None, catalog: Catalog | None = None) -> Report:
     analysis = Analysis(RULES)
     for one in events:
         analysis.add(one)
-    return analysis.report(facts or Facts((SourceFacts("bot.log", 1000, 10),)))
+    return analysis.report(facts or Facts((SourceFacts("bot.log", 1000, 10),)), catalog)
 
 
-def only(events: Iterable[Event], facts: Facts | None = None) -> Finding:
+def only(events: Iterable[Event], facts: Facts | None = None, catalog: Catalog | None = None) -> Finding:
     """The one finding of these events."""
-    findings = report_of(events, facts).findings
+    findings = report_of(events, facts, catalog).findings
     assert len(findings) == 1
     return findings[0]
 
@@ -244,9 +245,9 @@ def test_fingerprints_are_the_same_on_other_machines() -> None:
 
 def test_model_by_path() -> None:
     """A function of toto's code is about toto."""
-    assert only([recompile(1)]).model == "toto"
-    assert only([recompile(1, file="/srv/external/kronos/model/module.py")]).model == "kronos"
-    assert only([recompile(1, file="/srv/x.py")]).model is None
+    assert only([recompile(1)], catalog=load_catalog()).model == "toto"
+    assert only([recompile(1, file="/srv/external/kronos/model/module.py")], catalog=load_catalog()).model == "kronos"
+    assert only([recompile(1, file="/srv/x.py")], catalog=load_catalog()).model is None
 
 
 def test_status() -> None:

@@ -14,8 +14,8 @@ from recompile_watch.core.codec import from_json, to_json
 from recompile_watch.core.errors import StoreError
 from recompile_watch.core.events import Event, event_from_json, event_to_json
 from recompile_watch.core.lifecycle import State
-from recompile_watch.core.shelves import Shelf
 from recompile_watch.core.pace import STRETCHES, Pace
+from recompile_watch.core.shelves import Shelf
 from tests.conftest import SAMPLES
 from tests.core.watching import START, Play, events_of, limit_hit, watch
 
