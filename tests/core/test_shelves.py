@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recompile_watch.core.codec import from_json, to_json
@@ -40,6 +40,7 @@ class Part:
         st.dictionaries(st.text(), st.lists(st.integers())),
     )
 )  # fmt: skip
+@settings(deadline=None)
 def test_a_dataclass_comes_back(part: Part) -> None:
     """Whatever it holds."""
     assert from_json(Part, json.loads(json.dumps(to_json(part)))) == part
@@ -87,6 +88,7 @@ def test_a_shelf_drops_what_changed_longest_ago() -> None:
 
 
 @given(st.lists(st.floats(0, 1e8)))
+@settings(deadline=None)
 def test_a_timeline_keeps_every_event_in_few_stretches(times: list[float]) -> None:
     """However long it lasts."""
     line = Pace(0.0)
