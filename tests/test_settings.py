@@ -85,7 +85,7 @@ def test_all_mistakes_are_told_at_once_with_their_keys() -> None:
     assert found is None
     assert mistakes == [
         "watch.toml: source[1].stat: unknown key; did you mean 'start'?; known are "
-        "factor, inner, is_on, items, last, mode, note, paths, share, size, start",
+        + "factor, inner, is_on, items, last, mode, note, paths, share, size, start",
         "watch.toml: source[1].paths: 'a' is not a list",
         "watch.toml: source[1].start: 'middle' is not one of \"begin\", \"end\"",
         "watch.toml: source[1].mode: 'quick' is not one of \"fast\", \"slow\"",

@@ -233,36 +233,29 @@ class Analysis:
             timeline=self._slices.timeline(),
         )  # fmt: skip
 
-    def add_unseen(self, key: GroupKey, count: int, phases: Iterable[str]) -> None:
-        """Counts events of a group that are no longer at hand, as those of its latest process; all happened in ``phases``."""
-        group = self._groups.get(key)
-        if group is None:
-            return
-        group.count += count
-        last = (group.last.source, group.last.rank, group.last.pid, group.last.line_no)
-        if count:
-            group.processes[last] = group.processes.get(last, 0) + count
-        group.phases, group.inherited = set(phases), set()
-
-    def finding(self, key: GroupKey, torch_version: str | None, catalog: Catalog) -> Finding | None:
-        """What ``report`` would say of one group; None when it is not known."""
+    def finding(self, key: GroupKey, torch_version: str | None, catalog: Catalog, left_out: int, phases: Iterable[str]) -> Finding | None:
+        """What ``report`` would say of one group; None when it is not known. left_out, phases: see ``Group.add_unseen``."""
         group, version = self._groups.get(key), version_of(torch_version)
         if group is None:
             return None
+        group.add_unseen(left_out, phases)
         torch = exactly(version) if version is not None else self._shown_versions()
-        stories = Stories(self._groups.values(), catalog, frozenset(self._printed_limits), torch)
-        advice = advise(stories.of(group), catalog, torch) if catalog.cases else ()
-        return self._wording.finding(group, self._headroom(group), version, advice=advice, model=catalog.models.of(group.first))
+        return self._finding(group, self._stories([*self._groups.values()], catalog, torch), catalog, version, torch)
 
     def _findings(self, catalog: Catalog, version: Version | None, env_files: tuple[EnvFile, ...]) -> Iterator[Finding]:
         torch = exactly(version) if version is not None else self._shown_versions()
         groups = [*self._groups.values()]
         groups += gathered([*drift_events(groups, env_files, catalog), *env_events(env_files, catalog, torch)])
         groups += gathered(limit_events(groups, catalog.models, self._printed_limits))
-        stories = Stories(groups, catalog, frozenset(self._printed_limits), torch)
-        for group in groups:
-            advice = advise(stories.of(group), catalog, torch) if catalog.cases else ()
-            yield self._wording.finding(group, self._headroom(group), version, advice=advice, model=catalog.models.of(group.first))
+        stories = self._stories(groups, catalog, torch)
+        yield from (self._finding(group, stories, catalog, version, torch) for group in groups)
+
+    def _stories(self, groups: list[Group], catalog: Catalog, torch: VersionRange) -> Stories:
+        return Stories(groups, catalog, frozenset(self._printed_limits), torch)
+
+    def _finding(self, group: Group, stories: Stories, catalog: Catalog, version: Version | None, torch: VersionRange) -> Finding:
+        advice = advise(stories.of(group), catalog, torch) if catalog.cases else ()
+        return self._wording.finding(group, self._headroom(group), version, advice=advice, model=catalog.models.of(group.first))
 
     def _shown_versions(self) -> VersionRange:
         """The versions of torch that print what the log holds: the limit was renamed in 2.7."""

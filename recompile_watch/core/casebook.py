@@ -258,11 +258,13 @@ class Casebook:
     def _related(self, incident: Incident) -> Iterator[Remembered]:
         """Events of other incidents that belong to the story of this one."""
         place = _place(incident.function, incident.file)
-        if place != NOWHERE:
-            for name in list(self._by_place.get(place, ()))[-MAX_NEAR:]:
-                other = self.shelf.get(name)
-                if other is not None and other is not incident and other.kind in _STORY_KINDS:
-                    yield from self.events_of(other)
+        places = [place] if place != NOWHERE else []
+        if not places and incident.kind == "recompile_limit_error":  # torch warns of the function, then raises without naming it
+            places = [_place(hit.function, hit.file) for hit in self.of_kinds(("recompile_limit_hit",))[:2]]
+        for name in (name for place in places for name in list(self._by_place.get(place, ()))[-MAX_NEAR:]):
+            other = self.shelf.get(name)
+            if other is not None and other is not incident and other.kind in _STORY_KINDS:
+                yield from self.events_of(other)
         if incident.kind in TORCH_KINDS or incident.has_own_words:
             yield from self._limits.values()
         elif incident.kind == "forecast_failure":

@@ -1,5 +1,6 @@
 """Everything remembered of one problem, in bounded memory, so that two parts of a log add up exactly."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -103,6 +104,14 @@ class Group:
         if event.reasons:
             self._see_guards(event)
         self._draw(event)
+
+    def add_unseen(self, count: int, phases: Iterable[str]) -> None:
+        """Counts events that are no longer at hand, as those of its latest process; all of its events happened in ``phases``."""
+        self.count += count
+        if count:
+            last = (self.last.source, self.last.rank, self.last.pid, self.last.line_no)
+            self.processes[last] = self.processes.get(last, 0) + count
+        self.phases, self.inherited = set(phases), set()
 
     def add_phase(self, stream: Stream, phase: str | None) -> None:
         """Takes the phase in which an event happened."""

@@ -56,8 +56,7 @@ class Retelling:
         analysis = Analysis(self._rules)
         for _, event in sorted(by_number.items()):
             analysis.add(event)
-        analysis.add_unseen(key, left_out, phases)
-        return analysis.finding(key, self._torch_version, self._catalog)
+        return analysis.finding(key, self._torch_version, self._catalog, left_out, phases)
 
 
 def words_of(finding: Finding, count: int) -> Words:

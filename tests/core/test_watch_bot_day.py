@@ -50,8 +50,8 @@ def test_the_bots_day() -> None:
             "opened", "critical",
             (
                 "A CUDA graph output was overwritten by the next run (made in forward)",
-                "kronos is declared eager, but runs compiled",
                 "toto ran out of GPU memory",
+                "kronos is declared eager, but runs compiled",
                 "ETHUSD is priced without a real quote (ADD_LATEST off)",
             ),
         ),
