@@ -11,7 +11,7 @@ from recompile_watch.core.heard import TroubleKind
 from recompile_watch.sources.content import Content, open_content
 from recompile_watch.sources.follow_settings import FollowSettings
 from recompile_watch.sources.generation import Generation
-from recompile_watch.sources.identity import is_telling, open_holding
+from recompile_watch.sources.identity import is_telling, is_weak, open_holding
 from recompile_watch.sources.marks import Chunk, GenerationEnded, GenerationStarted, Mark
 from recompile_watch.sources.opening import shown, source_error
 from recompile_watch.sources.resume import RETRY_S, Resumption
@@ -201,7 +201,7 @@ class Lineage:
     def _home_in(self, family: Family, mark: Mark, *, is_open: bool) -> str | None:
         """The path at which what `mark` stands in lies now, by device and inode, else by its content."""
         place = family.place_of(mark.file_key)
-        if place is not None and (is_open or holds_at(place, mark)):
+        if place is not None and (is_open or (not is_weak(mark) and holds_at(place, mark))):
             return place
         home = home_of(mark, family, self._roster.is_open)
         if home is None:
