@@ -128,7 +128,9 @@ class Lineage:
         """Rotated files that hold something else than when they were read: cut short before they were rotated away."""
         family = family_of(stream.path, self._settings.rotated_folders)
         for sibling in family.members:
-            if sibling.file_key in stream.changed and not self._roster.is_open(sibling.file_key):
+            is_changed = sibling.file_key in stream.changed and not self._roster.is_open(sibling.file_key)
+            # Its inode may be that of a copy by now, which the generation copied finds itself.
+            if is_changed and not self._roster.is_copy(stream, sibling.path):
                 self._begin_missed(stream, sibling)
         stream.changed.clear()
 

@@ -11,7 +11,7 @@ from recompile_watch.sources.follow_settings import FollowSettings
 from recompile_watch.sources.identity import is_telling, is_weak, open_holding
 from recompile_watch.sources.marks import GenerationEnded, Mark
 from recompile_watch.sources.opening import shown, source_error
-from recompile_watch.sources.roster import Roster
+from recompile_watch.sources.roster import Roster, holds_at
 from recompile_watch.sources.siblings import Family, family_of, home_of
 from recompile_watch.sources.stream import Clock, Stream, Troubles
 
@@ -75,8 +75,8 @@ class Resumption:
         if status is not None and self._settings.on_replace == "continue" and is_telling(mark) and self._reopen(stream, mark, stream.path):
             return
         is_here = status is not None and (status.st_dev, status.st_ino) == mark.file_key
-        is_shorter = status is not None and is_here and status.st_size < mark.size_bytes
-        if not is_weak(mark) or is_shorter or not (is_here or family.place_of(mark.file_key)):
+        is_changed = is_here and bool(mark.head_bytes) and not holds_at(stream.path, mark)
+        if not is_weak(mark) or is_changed or not (is_here or family.place_of(mark.file_key)):
             self._troubles.gap(stream, mark, "went while nobody watched: its file is gone or holds something else")
         if stream.last is None or stream.last.generation <= mark.generation:
             stream.last = mark
@@ -89,7 +89,7 @@ class Resumption:
         if home is None:
             return None
         path, content = home[0].path, home[1]
-        if is_weak(mark) and (self._roster.is_packed_copy(stream, path) or self._roster.packed_elder(stream, path)):
+        if is_weak(mark) and (self._roster.is_packed_copy(stream, path, own=mark) or self._roster.packed_elder(stream, path)):
             content.close()  # told by its time alone, and in truth another's
             return None
         return content
