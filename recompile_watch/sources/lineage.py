@@ -51,7 +51,7 @@ class Lineage:
         current, key = stream.current, (status.st_dev, status.st_ino) if status else None
         if current is not None and key == current.file_key:
             return
-        if current is not None and current.was_filled(current.content.status()):
+        if current is not None and current.was_filled(current.content.status(), self._clock.seconds):
             self.refilled(stream, current)
             current = stream.current
         if current is not None and not current.is_itself():
