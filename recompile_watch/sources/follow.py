@@ -16,7 +16,6 @@ from recompile_watch.sources.content import PlainContent
 from recompile_watch.sources.discover import Discovery
 from recompile_watch.sources.follow_settings import FollowSettings
 from recompile_watch.sources.generation import Generation, Outcome
-from recompile_watch.sources.identity import storable
 from recompile_watch.sources.lineage import Lineage
 from recompile_watch.sources.marks import Around, Chunk, GenerationEnded, GenerationStarted, Mark, Progress, Watched
 from recompile_watch.sources.opening import shown, source_error
@@ -89,7 +88,7 @@ class Follower:
         """The mark for a position at or before what was given of that generation. Raises KeyError for one never given."""
         reading = self._reading(stream, generation) or self._roster.finished.get((stream, generation))
         if reading is not None:
-            return storable(reading.mark(position, lines))
+            return reading.mark(position, lines)
         waiting = {mark.generation: mark for mark in self._streams[stream].pending}
         return waiting[generation] if generation in waiting else self._roster.lost[stream, generation]
 

@@ -61,7 +61,7 @@ class Generation:
     _is_in_hole: bool = False
     _is_drained: bool = False
     _seen: tuple[int, int, int] = (-1, 0, 0)
-    _announced: tuple[int, int] = (-1, 0)
+    _announced_at: float = -1.0
 
     @property
     def file_key(self) -> tuple[int, int]:
@@ -104,7 +104,7 @@ class Generation:
         if status.st_size < max(self.position, len(self._known_head())):
             return Outcome.CUT
         is_news = stamp != self._seen
-        if self.was_filled(status):
+        if self.was_filled(status, clock):
             return Outcome.FIRST_BYTES
         is_idle = self._is_drained and not is_news
         block = b"" if is_idle else self.content.read(self.position, self.block_bytes)
@@ -120,12 +120,12 @@ class Generation:
             return self._count()
         return Outcome.NOTHING if is_idle else self._chunk_of(block, status.st_size)
 
-    def was_filled(self, status: os.stat_result) -> bool:
-        """Nothing was given of the path's file yet, and it has changed since it was looked at; said once for each such change."""
-        stamp = status.st_size, status.st_mtime_ns
-        if not self.is_current or self.position or self._seen[0] < 0 or self._seen[:2] in (stamp, self._announced):
+    def was_filled(self, status: os.stat_result, clock: float) -> bool:
+        """Nothing was given of the path's file yet, and it has changed since it was looked at; said once a poll at most."""
+        is_same = self._seen[:2] == (status.st_size, status.st_mtime_ns)
+        if not self.is_current or self.position or self._seen[0] < 0 or is_same or self._announced_at == clock:
             return False
-        self._announced = self._seen[:2]
+        self._announced_at = clock
         return True
 
     def rest(self) -> Chunk | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from hashlib import blake2b
 
 from recompile_watch.sources.content import Content, open_content
@@ -20,11 +19,9 @@ def digest(raw: bytes) -> str:
     return blake2b(raw, digest_size=16).hexdigest()
 
 
-def storable(mark: Mark) -> Mark:
-    """The mark without first bytes too few to know the file by after a restart: its time tells more then."""
-    if mark.position or mark.head_bytes >= TELLING_BYTES:
-        return mark
-    return replace(mark, head_bytes=0, head_hash=digest(b""))
+def is_weak(mark: Mark) -> bool:
+    """Nothing was given of the file, and its first bytes are too few to know it by after a restart: its time tells more."""
+    return not mark.position and mark.head_bytes < TELLING_BYTES
 
 
 def holds(content: Content, mark: Mark) -> bool:

@@ -11,7 +11,7 @@ from recompile_watch.core.heard import TroubleKind
 from recompile_watch.sources.content import Content, open_content
 from recompile_watch.sources.follow_settings import FollowSettings
 from recompile_watch.sources.generation import Generation
-from recompile_watch.sources.identity import is_telling, open_holding
+from recompile_watch.sources.identity import is_telling, is_weak, open_holding
 from recompile_watch.sources.marks import Chunk, GenerationEnded, GenerationStarted, Mark
 from recompile_watch.sources.opening import shown, source_error
 from recompile_watch.sources.resume import RETRY_S, Resumption
@@ -51,7 +51,7 @@ class Lineage:
         current, key = stream.current, (status.st_dev, status.st_ino) if status else None
         if current is not None and key == current.file_key:
             return
-        if current is not None and current.was_filled(current.content.status()):
+        if current is not None and current.was_filled(current.content.status(), self._clock.seconds):
             self.refilled(stream, current)
             current = stream.current
         if current is not None and not current.is_itself():
@@ -128,7 +128,9 @@ class Lineage:
         """Rotated files that hold something else than when they were read: cut short before they were rotated away."""
         family = family_of(stream.path, self._settings.rotated_folders)
         for sibling in family.members:
-            if sibling.file_key in stream.changed and not self._roster.is_open(sibling.file_key):
+            is_changed = sibling.file_key in stream.changed and not self._roster.is_open(sibling.file_key)
+            # Its inode may be that of a copy by now, which the generation copied finds itself.
+            if is_changed and not self._roster.is_copy(stream, sibling.path):
                 self._begin_missed(stream, sibling)
         stream.changed.clear()
 
@@ -201,7 +203,7 @@ class Lineage:
     def _home_in(self, family: Family, mark: Mark, *, is_open: bool) -> str | None:
         """The path at which what `mark` stands in lies now, by device and inode, else by its content."""
         place = family.place_of(mark.file_key)
-        if place is not None and (is_open or holds_at(place, mark)):
+        if place is not None and (is_open or (not is_weak(mark) and holds_at(place, mark))):
             return place
         home = home_of(mark, family, self._roster.is_open)
         if home is None:

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from recompile_watch.core.heard import TroubleKind
 from recompile_watch.sources.content import Content
 from recompile_watch.sources.follow_settings import FollowSettings
-from recompile_watch.sources.identity import is_telling, open_holding
+from recompile_watch.sources.identity import is_telling, is_weak, open_holding
 from recompile_watch.sources.marks import GenerationEnded, Mark
 from recompile_watch.sources.opening import shown, source_error
-from recompile_watch.sources.roster import Roster
+from recompile_watch.sources.roster import Roster, holds_at
 from recompile_watch.sources.siblings import Family, family_of, home_of
 from recompile_watch.sources.stream import Clock, Stream, Troubles
 
@@ -35,13 +35,13 @@ class Resumption:
             # Of an empty file there is nothing to know it by: its inode may be another's by now.
             # One of which only a size is known was a rotated file that could not be read: it is never the path's own.
             has_face = bool(mark.head_bytes or mark.size_bytes)
-            if mark.head_bytes and is_here and self._reopen(stream, mark, stream.path):
+            if not is_weak(mark) and is_here and self._reopen(stream, mark, stream.path):
                 stream.pending.remove(mark)
                 continue
             family = family or family_of(stream.path, self._settings.rotated_folders)
             place = family.place_of(mark.file_key) if has_face and not is_here else None
             try:
-                if place is not None and self._reopen_older(stream, mark, place):
+                if place is not None and self._is_its_own(mark, family, place) and self._reopen_older(stream, mark, place):
                     stream.pending.remove(mark)
                 elif place is not None:
                     stream.changed.append(mark.file_key)
@@ -55,6 +55,11 @@ class Resumption:
         stream.resume_at = self._clock.seconds + RETRY_S if unreadable else 0.0
         stream.parked = None
         stream.older.sort(key=lambda reading: reading.number)
+
+    def _is_its_own(self, mark: Mark, family: Family, place: str) -> bool:
+        """A weak mark's inode may have been used again; a rotated file that has another time is read as one never seen."""
+        times = {sibling.path: sibling.modified_ns for sibling in family.members}
+        return not is_weak(mark) or times.get(place, mark.modified_ns) == mark.modified_ns
 
     def _reopen_older(self, stream: Stream, mark: Mark, place: str) -> bool:
         """One that was rotated away. Raises OSError when it cannot be read now: it waits, and holds nothing up."""
@@ -70,8 +75,8 @@ class Resumption:
         if status is not None and self._settings.on_replace == "continue" and is_telling(mark) and self._reopen(stream, mark, stream.path):
             return
         is_here = status is not None and (status.st_dev, status.st_ino) == mark.file_key
-        is_shorter = status is not None and is_here and status.st_size < mark.size_bytes
-        if mark.head_bytes or is_shorter or not (is_here or family.place_of(mark.file_key)):
+        is_changed = is_here and bool(mark.head_bytes) and not holds_at(stream.path, mark)
+        if not is_weak(mark) or is_changed or not (is_here or family.place_of(mark.file_key)):
             self._troubles.gap(stream, mark, "went while nobody watched: its file is gone or holds something else")
         if stream.last is None or stream.last.generation <= mark.generation:
             stream.last = mark
@@ -84,7 +89,7 @@ class Resumption:
         if home is None:
             return None
         path, content = home[0].path, home[1]
-        if not mark.head_bytes and (self._roster.is_packed_copy(stream, path) or self._roster.packed_elder(stream, path)):
+        if is_weak(mark) and (self._roster.is_packed_copy(stream, path, own=mark) or self._roster.packed_elder(stream, path)):
             content.close()  # told by its time alone, and in truth another's
             return None
         return content
@@ -95,8 +100,7 @@ class Resumption:
         if content is None:
             return False
         status = content.status()
-        is_another = not mark.head_bytes and status.st_mtime_ns != mark.modified_ns  # in an inode that was used again
-        if is_another or self._roster.is_open((status.st_dev, status.st_ino)):
+        if self._roster.is_open((status.st_dev, status.st_ino)):
             content.close()
             return False
         self._take_up(stream, mark, content, is_current=path == stream.path, is_complete=False)

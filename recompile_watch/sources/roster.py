@@ -5,7 +5,7 @@ from __future__ import annotations
 from recompile_watch.core.errors import SourceError
 from recompile_watch.sources.content import Content
 from recompile_watch.sources.generation import Generation
-from recompile_watch.sources.identity import holds, open_holding
+from recompile_watch.sources.identity import holds, is_weak, open_holding
 from recompile_watch.sources.marks import FORGET_BEYOND, Mark
 from recompile_watch.sources.stream import Clock, Stream
 
@@ -73,11 +73,16 @@ class Roster:
         """The mark of the generation that was read to its end in the file that was packed into this one."""
         return next((mark for mark in self._elders.get(stream.path, ()) if holds_at(path, mark)), None)
 
-    def is_packed_copy(self, stream: Stream, path: str, beside: Generation | None = None) -> bool:
-        """The file that was packed into this one is being read still, or waits to be found again."""
+    def is_copy(self, stream: Stream, path: str) -> bool:
+        """The file holds what a generation that is being read has given, and perhaps more."""
+        marks = [reading.mark(reading.position, reading.lines) for reading in stream.generations()]
+        return any(not is_weak(mark) and holds_at(path, mark) for mark in marks)
+
+    def is_packed_copy(self, stream: Stream, path: str, beside: Generation | None = None, own: Mark | None = None) -> bool:
+        """The file that was packed into this one is being read still, or waits to be found again (`own` apart)."""
         open_ones = [*stream.generations(), *([beside] if beside is not None else [])]
         marks = [reading.mark(reading.position, reading.lines) for reading in open_ones]
-        return any(holds_at(path, mark) for mark in [*marks, *stream.pending])
+        return any(holds_at(path, mark) for mark in [*marks, *(mark for mark in stream.pending if mark is not own)])
 
 
 def holds_at(path: str, mark: Mark) -> bool:

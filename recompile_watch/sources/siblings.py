@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from recompile_watch.core.errors import SourceError
 from recompile_watch.sources.content import Content, open_content
-from recompile_watch.sources.identity import holds
+from recompile_watch.sources.identity import holds, is_weak
 from recompile_watch.sources.marks import Mark
 from recompile_watch.sources.rotation import oldest_first, parse_rotated_name
 
@@ -91,7 +91,7 @@ def home_of(mark: Mark, family: Family, is_taken: Callable[[tuple[int, int]], bo
         if content is None:
             continue
         is_same_time = sibling.modified_ns // _NS == mark.modified_ns // _NS and not content.is_growing
-        if _holds(content, mark) and (mark.head_bytes or is_same_time):
+        if _holds(content, mark) and (not is_weak(mark) or is_same_time):
             return sibling, content
         content.close()
     return None
