@@ -118,7 +118,7 @@ def test_an_address_comes_from_a_file_a_credential_or_the_environment(tmp_path: 
 def test_no_key_of_a_table_means_two_things() -> None:
     """A table that holds the settings of several layers has each key once, but for the name that they share."""
     for table, kinds in _TABLES.items():
-        keys = [key.name for kind in kinds for key in keys_of(kind) if key.name not in ("name", "paths")]
+        keys = [key.name for kind in kinds for key in keys_of(kind) if key.name not in ("name", "paths", "url")]
         assert len(keys) == len(set(keys)), f"{table}: {sorted({key for key in keys if keys.count(key) > 1})}"
 
 

@@ -134,7 +134,7 @@ class Absence:
             noon = datetime(day.year, day.month, day.day, 12, tzinfo=zone)
             for slot in slots:
                 start, end = (noon.replace(hour=int(text[:2]), minute=int(text[3:])).timestamp() for text in (slot.start, slot.end))
-                end += (86_400.0 if end <= start else 0.0) + source.grace_s
+                end += (86_400.0 if end <= start else 0.0) + source.slot_grace_s
                 if start <= at < end and self._is_market_open(noon.timestamp()):
                     return _Stretch(start, end, slot)
         return None

@@ -23,6 +23,7 @@ from recompile_watch.core.sightings import TableRows
 from recompile_watch.core.stories import Stories
 from recompile_watch.core.sums import Sums
 from recompile_watch.core.timeline import Timeline, TimeSlices
+from recompile_watch.core.times import moment_of
 from recompile_watch.core.versions import ANY_VERSION, Version, VersionRange, exactly, version_of
 
 MAX_GROUPS = 5_000
@@ -240,18 +241,15 @@ class Analysis:
             return None
         group.add_unseen(left_out, phases)
         torch = exactly(version) if version is not None else self._shown_versions()
-        return self._finding(group, self._stories([*self._groups.values()], catalog, torch), catalog, version, torch)
+        return self._finding(group, Stories(self._groups.values(), catalog, frozenset(self._printed_limits), torch), catalog, version, torch)
 
     def _findings(self, catalog: Catalog, version: Version | None, env_files: tuple[EnvFile, ...]) -> Iterator[Finding]:
         torch = exactly(version) if version is not None else self._shown_versions()
         groups = [*self._groups.values()]
         groups += gathered([*drift_events(groups, env_files, catalog), *env_events(env_files, catalog, torch)])
         groups += gathered(limit_events(groups, catalog.models, self._printed_limits))
-        stories = self._stories(groups, catalog, torch)
+        stories = Stories(groups, catalog, frozenset(self._printed_limits), torch)
         yield from (self._finding(group, stories, catalog, version, torch) for group in groups)
-
-    def _stories(self, groups: list[Group], catalog: Catalog, torch: VersionRange) -> Stories:
-        return Stories(groups, catalog, frozenset(self._printed_limits), torch)
 
     def _finding(self, group: Group, stories: Stories, catalog: Catalog, version: Version | None, torch: VersionRange) -> Finding:
         advice = advise(stories.of(group), catalog, torch) if catalog.cases else ()
@@ -301,7 +299,7 @@ class Analysis:
         if time is None:
             return None
         if self._moment[0] != time:
-            self._moment = (time, _parsed(time))
+            self._moment = (time, moment_of(time))
         return self._moment[1]
 
     def _count_entries(self, event: Event, key: GroupKey) -> None:
@@ -366,13 +364,6 @@ class Analysis:
     def _source_report(self, facts: SourceFacts) -> SourceReport:
         span = self._sources.get(facts.path, _Source(facts.path))
         return SourceReport(facts, span.first, span.last)
-
-
-def _parsed(time: str) -> datetime | None:
-    try:
-        return datetime.fromisoformat(time)
-    except ValueError:
-        return None
 
 
 def _torch_version(facts: Facts) -> tuple[str | None, str | None]:

@@ -27,7 +27,7 @@ class DeliverySettings:
 
     name: of the receiver. fallback: name of the receiver that gets what this one does not take; default none.
     per_second: messages a second on average (default 1, Slack's limit for a webhook). at_once: messages without a pause (default 3).
-    first_wait_s: before the second attempt (default 5 s); doubled each time up to longest_wait_s (default 15 min).
+    first_wait_s: before the second attempt (default 5 s); doubled each time. longest_wait_s: up to this (default 15 min).
     longest_retry_after_s: how long a receiver may ask to wait (default 1 h). late_s: not taken for so long, the
     fallback is told (default 15 min). give_up_s: not taken for so long, it is given up (default 24 h).
     """

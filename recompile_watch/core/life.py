@@ -117,7 +117,7 @@ class Life:
         return None if incident.is_lasting else incident.seen + self._quiet_s(incident.kind)
 
     def _quiet_s(self, kind: str) -> float:
-        return dict(self.settings.resolve_after_kind).get(kind, self.settings.resolve_after_s)
+        return {one.kind: one.after_s for one in self.settings.resolve_kinds}.get(kind, self.settings.resolve_after_s)
 
     def _turn(self, incident: Incident, steady: float) -> None:
         window = self.settings.flap_window_s

@@ -41,7 +41,7 @@ class Retelling:
             model = self._catalog.model(signal.model)
             story = Story(
                 signal.kind, signal.cause, signal.function, signal.file, signal.line_no, signal.title, (), frozenset(),
-                model=model,
+                model=model, batch=self._catalog.models.batch_of(model),
             )  # fmt: skip
             advice = remedied(signal.remedies, story, self._catalog, torch)
         elif events and events[-1].event.kind in TORCH_KINDS:

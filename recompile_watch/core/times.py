@@ -181,6 +181,14 @@ def _iso(text: str) -> str:
     return text
 
 
+def moment_of(time: str) -> datetime | None:
+    """The moment of an event's time; None for what is none."""
+    try:
+        return datetime.fromisoformat(time)
+    except ValueError:
+        return None
+
+
 def offset_between(local: str, utc: str) -> int | None:
     """Seconds east of UTC that a clock showing ``local`` has, when the same moment is ``utc``; None if they differ."""
     try:

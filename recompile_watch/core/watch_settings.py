@@ -1,9 +1,11 @@
 """What a person may set of the watch's decisions; every field has a default that makes sense."""
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from recompile_watch.core.matchers import Matcher
 
+Severity = Literal["info", "warning", "critical"]
 HOUR_S = 3600.0
 DAY_S = 86_400.0
 MARKET_ZONE = "America/New_York"
@@ -20,7 +22,7 @@ class QuietHours:
     start: str
     end: str
     timezone: str = "UTC"
-    passes: str = "critical"
+    passes: Severity = "critical"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ class Receiver:
     """
 
     name: str
-    min_severity: str = "warning"
+    min_severity: Severity = "warning"
     matchers: tuple[Matcher, ...] = ()
     group_by: tuple[str, ...] = ()
     critical_wait_s: float = 0.0
@@ -89,13 +91,13 @@ class WatchedSource:
     bot's schedule and some), 0 never.
     schedule: when lines must come on a trading day; default None, the bot's own schedule once the source has shown
     that it is the bot (an ``analysis_start``). An empty one: never.
-    grace_s: how long after the end of such a stretch; default 15 min.
+    slot_grace_s: how long after the end of such a stretch; default 15 min.
     """
 
     name: str
     silent_after_s: float = 26 * HOUR_S
     schedule: tuple[Slot, ...] | None = None
-    grace_s: float = 900.0
+    slot_grace_s: float = 900.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,15 @@ class Rate:
     kind: str
     count: int
     window_s: float
-    severity: str = "critical"
+    severity: Severity = "critical"
+
+
+@dataclass(frozen=True, slots=True)
+class ResolveAfter:
+    """When incidents of one kind end. kind: of the event. after_s: seconds without such an event."""
+
+    kind: str
+    after_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +135,7 @@ class LifeSettings:
     """When incidents end.
 
     resolve_after_s: seconds without an event after which an incident is over; default 24 h, one whole schedule.
-    resolve_after_kind: the same for some kinds, as (kind, seconds).
+    resolve_kinds: the same for some kinds; default 2 h for ``bot_error`` and ``synthetic_account``.
     reload_resolves_after_s: an incident of the compiler is over already after this time when its model was loaded, ran
     and was loaded again without it; default 30 min.
     hold_s: how long a condition must be gone before it is over; default 60 s.
@@ -135,7 +145,7 @@ class LifeSettings:
     """
 
     resolve_after_s: float = DAY_S
-    resolve_after_kind: tuple[tuple[str, float], ...] = (("bot_error", 2 * HOUR_S), ("synthetic_account", 2 * HOUR_S))
+    resolve_kinds: tuple[ResolveAfter, ...] = (ResolveAfter("bot_error", 2 * HOUR_S), ResolveAfter("synthetic_account", 2 * HOUR_S))
     reload_resolves_after_s: float = 1800.0
     hold_s: float = 60.0
     flap_turns: int = 3

@@ -1,10 +1,8 @@
 """A configuration and what the store remembers become the parts that the loop drives."""
 
 import os
-import re
 import socket
 from collections.abc import Callable, Iterator, Mapping
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 from recompile_watch.config import load_catalog, load_rules
@@ -30,7 +28,6 @@ from recompile_watch.store import Store
 from recompile_watch.watch_config import SourceConfig, WatchConfig
 
 HEARTBEAT_DEADLINE_S = 10.0
-_GLOB = re.compile(r"[*?\[]")
 
 
 def build(config: WatchConfig, store: Store, *, now: float) -> tuple[Parts, list[Trouble]]:
@@ -46,15 +43,13 @@ def build(config: WatchConfig, store: Store, *, now: float) -> tuple[Parts, list
     readings = list(_readings(config, store, rules, troubles))
     receivers = {receiver.name: receiver for receiver in config.receivers}
     beat_s = None if config.heartbeat_url is None else config.general.heartbeat.interval_s
-    wake = Wake(_is_interesting(config)) if any(source.origin.paths for source in config.sources) else None
+    wake = Wake(_concerns(readings), on_growth=True) if any(source.origin.paths for source in config.sources) else None
     return Parts(store, readings, watch, outbox, courier, receivers, beat_s, wake), troubles
 
 
-def _is_interesting(config: WatchConfig) -> Callable[[str], bool]:
-    """Whether a path in a watched folder concerns a source: it fits a pattern, or is where a symlink of one leads."""
-    patterns = [os.path.realpath(path) if not _GLOB.search(path) else path for source in config.sources for path in source.follow.paths]
-    patterns += [path for source in config.sources for path in source.follow.paths]
-    return lambda path: any(fnmatchcase(path, pattern) for pattern in patterns)
+def _concerns(readings: list[SourceReading]) -> Callable[[str], bool]:
+    """Whether a path in a watched folder concerns a source."""
+    return lambda path: any(reading.follower.concerns(path) for reading in readings)
 
 
 def _heartbeat(config: WatchConfig) -> list[ReceiverSettings]:

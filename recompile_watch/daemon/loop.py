@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 HEARTBEAT = "(heartbeat)"
 HINT_S = 0.2  # between two looks at all paths, however often the file system calls
 FOLDERS_S = 5.0
+MAX_HINTS_PER_S = 50  # a hint costs watchdog some tenths of a millisecond
+REST_S = 60.0
+BUSY_POLL_S = 0.1
+BUSY_S = 2.0
 RETRY_S = 1.0  # between two attempts to write a state that could not be written
 UNWRITABLE_S = 10.0  # it is told when it lasts so long
 _UNWRITABLE = "the state cannot be written; what was decided meanwhile is kept in memory and would be decided again after a kill: {error}"
@@ -71,7 +75,9 @@ class Loop:
         self._troubles: list[Trouble] = []
         self._watched_fds: set[int] = set()
         self._beat_at = clock.monotonic()
-        self._hint_at = self._folders_at = 0.0
+        self._hint_at = self._folders_at = self._listen_at = 0.0
+        self._heard_hints = 0
+        self._read_at = 0.0
         self.failed_commits = 0
         self.has_more = False
         self._rows: dict[Key, Json | None] = dict(parts.store.load("incidents")) if parts.metrics is not None else {}
@@ -89,6 +95,7 @@ class Loop:
         self._beat(monotonic)
         troubles, self._troubles = self._troubles, []
         changes = Changes()
+        self._read_at = monotonic if heard else self._read_at
         if heard or troubles:
             self._take(self._parts.watch.feed(heard, troubles, now), changes, now)
         due = self._parts.watch.next_due()
@@ -247,7 +254,9 @@ class Loop:
     def _due_in(self) -> float:
         """Seconds until something is due, at most the poll interval; more often only when there is work."""
         now, monotonic = self._clock.now(), self._clock.monotonic()
-        waits = [self._poll_interval_s]
+        rests = self._parts.wake is not None and not self._parts.wake.listens_to_growth
+        is_busy = rests and monotonic - self._read_at < BUSY_S
+        waits = [min(self._poll_interval_s, BUSY_POLL_S) if is_busy else self._poll_interval_s]
         waits += [wait for reading in self._parts.readings if (wait := reading.next_settle(monotonic)) is not None]
         watch_due, outbox_due, courier_due = self._parts.watch.next_due(), self._parts.outbox.next_due(now), self._parts.courier.next_due()
         waits += [due - now for due in (watch_due, outbox_due) if due is not None]
@@ -280,8 +289,17 @@ class Loop:
         """Watches the folders of all sources, and revives what died."""
         if self._parts.wake is not None and monotonic >= self._folders_at:
             self._folders_at = monotonic + FOLDERS_S
+            self._rest_or_listen(self._parts.wake, monotonic)
             folders = [folder for reading in self._parts.readings for folder in reading.follower.folders()]
             self._troubles += self._parts.wake.watch(folders)
+
+    def _rest_or_listen(self, wake: "Wake", monotonic: float) -> None:
+        """Hints of each write pay while writes are few; a log that is written all the time is looked at often instead."""
+        hints, self._heard_hints = wake.heard - self._heard_hints, wake.heard
+        if wake.listens_to_growth and hints > MAX_HINTS_PER_S * FOLDERS_S:
+            wake.listens_to_growth, self._listen_at = False, monotonic + REST_S
+        elif not wake.listens_to_growth and monotonic >= self._listen_at:
+            wake.listens_to_growth = True
 
     def _unwatch_descriptors(self) -> None:
         for fd in self._watched_fds:

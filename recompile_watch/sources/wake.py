@@ -23,9 +23,10 @@ SUBJECT = "inotify"
 class Wake:
     """A descriptor that becomes readable when a file in one of the watched folders came, went or was renamed.
 
-    on_growth: also when one was written to. watchdog needs 0.1 ms of a core for every single write, so that a bot which logs
-    1000 lines a second would cost a tenth of a core for nothing but hints: off unless asked for.
+    on_growth: also when one was written to. watchdog needs some tenths of a millisecond for every single write, so that a bot
+    which logs 1000 lines a second would cost a good part of a core for nothing but hints: see `listens_to_growth`.
 
+    heard: events so far, of any file.
     is_interesting: asked with each event's path, in watchdog's thread; it must be quick and must not raise. Events of other
     files wake nobody: a busy neighbour, or the daemon's own log, in the same folder.
     """
@@ -39,6 +40,20 @@ class Wake:
         self._watches: dict[str, ObservedWatch] = {}
         self._is_lost = False
         self._is_set = False
+        self.heard = 0
+
+    @property
+    def listens_to_growth(self) -> bool:
+        """Whether a write wakes. What is written all the time is better polled: switch it off then, and on again later."""
+        return self._on_growth
+
+    @listens_to_growth.setter
+    def listens_to_growth(self, wanted: bool) -> None:
+        if wanted != self._on_growth:
+            self._on_growth = wanted
+            if self._observer is not None:
+                self._observer.unschedule_all()
+            self._watches.clear()
 
     def fileno(self) -> int:
         """The descriptor, for `select` and its like."""
@@ -115,6 +130,7 @@ class Wake:
 
     def hear(self, *paths: str | bytes) -> None:
         """One event of these paths; an exception here would kill watchdog's thread for good, so that none leaves."""
+        self.heard += 1
         with suppress(OSError, ValueError):
             if self._is_set or any(path and self._is_interesting(os.fsdecode(path)) for path in paths):
                 self.set()

@@ -299,7 +299,7 @@ def test_a_line_ends_the_silence() -> None:
     assert [notice.sort for notice in play.notices] == ["opened", "resolved"]
 
 
-MORNING = WatchedSource("bot", silent_after_s=0.0, schedule=(Slot("09:30", "10:00"),), grace_s=900.0)
+MORNING = WatchedSource("bot", silent_after_s=0.0, schedule=(Slot("09:30", "10:00"),), slot_grace_s=900.0)
 OPENING = 1_761_831_000.0  # 2025-10-30 09:30 in New York
 
 

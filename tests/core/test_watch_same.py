@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from recompile_watch.core.commands import Acknowledge, Silence
 from recompile_watch.core.events import Event, Reason
 from recompile_watch.core.matchers import parse_matcher
-from recompile_watch.core.watch_settings import DeclaredModel, LifeSettings, QuietHours, Receiver, WatchSettings
+from recompile_watch.core.watch_settings import DeclaredModel, LifeSettings, QuietHours, Receiver, ResolveAfter, WatchSettings
 from tests.conftest import SAMPLES
 from tests.core.watching import START, Dated, Play, bot_error, by_record, event, events_of, heard, limit_hit, recompile, watch
 
@@ -22,7 +22,7 @@ RECEIVERS = (
     Receiver("night", min_severity="critical", quiet_hours=QuietHours("08:00", "11:00", passes="critical"), digest_at="12:00"),
     Receiver("all", min_severity="info", group_by=("kind",), burst=1, pause_s=300.0, same_kind_wait_s=60.0),
 )
-LIFE = LifeSettings(resolve_after_s=3000.0, resolve_after_kind=(("bot_error", 400.0),), reload_resolves_after_s=300.0, forget_after_s=9000.0)
+LIFE = LifeSettings(resolve_after_s=3000.0, resolve_kinds=(ResolveAfter("bot_error", 400.0),), reload_resolves_after_s=300.0, forget_after_s=9000.0)
 SETTINGS = WatchSettings(receivers=RECEIVERS, life=LIFE, models=(DeclaredModel("toto", "eager"), DeclaredModel("kronos", "compiled")))
 MAKERS: tuple[Callable[[float, int], Event], ...] = (
     lambda at, n: recompile(at, 2 + n % 7, function=f"f{n % 3}"),

@@ -13,7 +13,7 @@ from recompile_watch.core.watch_settings import LifeSettings, QuietHours, Receiv
 from tests.core.watching import OPS, START, Play, bot_error, event, heard, limit_hit, recompile, watch
 
 DAY = 86_400.0
-SHORT = WatchSettings(life=LifeSettings(resolve_after_s=600.0, resolve_after_kind=()))
+SHORT = WatchSettings(life=LifeSettings(resolve_after_s=600.0, resolve_kinds=()))
 
 
 def overwritten(at: float, line: int | None = None) -> object:
@@ -270,7 +270,7 @@ def test_a_digest_lists_what_was_not_told_by_itself() -> None:
     calm = Receiver("calm", min_severity="critical", digest_at="12:00")
     play = Play(watch(receivers=(calm,))).at(START, bot_error(START)).until(START + 3 * DAY)
     assert [(notice.sort, notice.alerts[0].kind) for notice in play.notices] == []
-    settings = WatchSettings(receivers=(calm,), life=LifeSettings(resolve_after_kind=()))
+    settings = WatchSettings(receivers=(calm,), life=LifeSettings(resolve_kinds=()))
     play = Play(watch(settings)).at(START, bot_error(START)).until(START + 3 * DAY)
     assert [(notice.sort, notice.alerts[0].kind) for notice in play.notices] == [("digest", "bot_error")]
 

@@ -13,7 +13,7 @@ from tests.conftest import DATA, SAMPLES, rules
 from tests.core.watching import Play, by_record, catalog, events_of, watch
 
 # One analysis looks at a whole log, so nothing ends in between, however long it is.
-ENDLESS = WatchSettings(receivers=(Receiver("ops"),), life=LifeSettings(resolve_after_s=1e9, resolve_after_kind=(), forget_after_s=1e9))
+ENDLESS = WatchSettings(receivers=(Receiver("ops"),), life=LifeSettings(resolve_after_s=1e9, resolve_kinds=(), forget_after_s=1e9))
 LOGS = sorted([*SAMPLES.glob("*.log"), SAMPLES / "bot-2025-10-30-files", SAMPLES / "trace", *DATA.rglob("*.log")])
 FIELDS = ("title", "consequence", "severity", "cause", "count", "refused", "phase", "advice", "headroom")
 
