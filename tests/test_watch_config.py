@@ -85,7 +85,7 @@ factor = "2"
         "watch.toml: source[1].timezone: no zone 'Mars/Olympus' here",
         "watch.toml: source[1]: a source has one of path, journal and stdin",
         "watch.toml: source[2].starts: unknown key",
-        "watch.toml: receiver[1].min_severity: 3 is not text",
+        "watch.toml: receiver[1].min_severity: 3 is not one of \"info\", \"warning\", \"critical\"",
         "watch.toml: receiver[1]: an address comes from one of url, url_file, credential and env",
         "watch.toml: receiver[2]: an address comes from one of url, url_file, credential and env, not from url and env",
         "watch.toml: watch.latency.factor: '2' is not a number",
