@@ -20,6 +20,8 @@ _FLAGS = ("allow_unspec_int_on_nn_module", "capture_scalar_outputs")
 _VALUED = ("recompile_limit", "dynamic_sources", "exclude")
 # From the simplest: of two that are equally fast, the earlier one is taken.
 _ORDER = (EAGER, *MODES[:2], "dynamic", *_FLAGS, "recompile_limit", "dynamic_sources", "exclude", *MODES[2:], VARIANT)
+# Settings that can only mend a recompile, a limit hit or a graph break.
+MENDS = (*_FLAGS, "recompile_limit")
 STRUCTURAL = ("default", "dynamic", f"recompile_limit={DEFAULT_LIMIT}", *_FLAGS)
 _KNOWN = (EAGER, *MODES, "dynamic", *_FLAGS, *(f"{name}=VALUE" for name in _VALUED), f"{VARIANT}NAME")
 _STARTS = "|".join(re.escape(name) for name in (EAGER, *MODES, "dynamic", *_FLAGS, *_VALUED, VARIANT))

@@ -36,7 +36,7 @@ class Timing:
 
     pairs: eager and candidate, measured in turn. first_call_s: with empty caches; first_call_cached_s: in a second process that finds
     them full. overhead_s: what warming up cost beyond as many calls of the same arm. sigma_ms: of the medians of rounds. compile_s: as
-    torch counts it.
+    torch counts it. compiles: compilations in each pair. warmup: seconds and compilations of each call before the pairs.
     """
 
     pairs: tuple[Pair, ...]
@@ -45,6 +45,8 @@ class Timing:
     first_call_cached_s: float | None = None
     compile_s: float | None = None
     sigma_ms: float | None = None
+    compiles: tuple[int, ...] = ()
+    warmup: tuple[tuple[float, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

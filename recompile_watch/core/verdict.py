@@ -102,6 +102,8 @@ def _judged(trial: Trial, bounds: Bounds, random: SplitMix64) -> Judged:
 
 def _verdict(eager: Trial | None, effect: float | None, candidates: tuple[Judged, ...], profile: Profile) -> Verdict:
     tried = [one for one in candidates if one.gates]
+    if eager is not None and eager.status is Status.SKIPPED:
+        return _inconclusive(f"the measurement was stopped: {eager.reason}", candidates)
     if eager is None or not eager.has_succeeded:
         why = f": {eager.reason}" if eager is not None and eager.reason else ""
         return _inconclusive(f"eager itself was not measured{why}", candidates)
@@ -175,7 +177,8 @@ def _eager(confidence: str, because: Sequence[str], tried: Iterable[Judged], pro
 
 
 def _inconclusive(why: str, candidates: Iterable[Judged]) -> Verdict:
-    against = tuple(f"rejected: {reason}" for reason in _reasons([one for one in candidates if one.is_rejected]))
+    sure = [replace(one, gates=hard_gates(one.trial)) for one in candidates if one.gates]  # what a stopwatch says is in doubt
+    against = tuple(f"rejected: {reason}" for reason in _reasons(sure))
     conditions = (
         Condition("control_effect", "<", MAX_EFFECT, f"eager differs from itself by less than {100 * MAX_EFFECT:.0f} %"),
         Condition("pairs", ">=", MIN_PAIRS, f"at least {MIN_PAIRS} pairs of calls were timed of each arm"),
