@@ -1,4 +1,4 @@
-"""Finds and reads what the user and the package configure: for now the detection rules."""
+"""Finds and reads what the user and the package configure: rules, remedies, workloads, and the user's own settings."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 from recompile_watch.core.errors import ConfigError, RuleError
 from recompile_watch.core.remedies import Catalog, parse_catalog
 from recompile_watch.core.rules import Rule, Ruleset, merge, parse_rules
+from recompile_watch.respond.diagnose_settings import DiagnoseSettings, settings_of
 
 _ENDING = ".toml"
 CATALOG_FOLDERS = ("remedies", "settings", "models")
@@ -52,14 +53,37 @@ def read_text_file(path: str, option: str) -> str:
     return _text(Path(path), _MAX_TEXT_BYTES, f"; {option} takes a file", f"; {option} takes a file written by this program or by hand", "")
 
 
+def load_diagnose_settings(file: Path) -> DiagnoseSettings:
+    """The ``[diagnose]`` section of a configuration file. Raises ConfigError."""
+    import tomllib  # only where a file is named
+
+    try:
+        section = tomllib.loads(_text(file, _MAX_RULE_FILE_BYTES, "; --config takes a file", "; a configuration is a page", "; save it as UTF-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{file}: no TOML: {error}") from None
+    table = section.get("diagnose", {})
+    if not isinstance(table, dict):
+        raise ConfigError(f"{file}: 'diagnose' is no section; write [diagnose] on a line of its own")
+    return settings_of(table, str(file))
+
+
 def shipped_rules() -> Path:
     """The folder of the package's own rules: inside the installed wheel, else beside the package in a checkout."""
+    return _shipped("rules")
+
+
+def shipped_workloads() -> Path:
+    """The folder of the diagnostic's own workloads."""
+    return _shipped("workloads")
+
+
+def _shipped(name: str) -> Path:
     package = Path(__file__).parent  # importlib.resources costs more at start-up than reading the rules
-    inside, beside = package / "_rules", package.parent / "rules"
+    inside, beside = package / f"_{name}", package.parent / name
     if inside.is_dir():
         return inside
     if not beside.is_dir():
-        raise RuleError(f"{inside}: the package's own rules are missing; install recompile-watch again")
+        raise RuleError(f"{inside}: the package's own {name} are missing; install recompile-watch again")
     return beside
 
 

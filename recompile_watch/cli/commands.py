@@ -54,6 +54,37 @@ def _analyze(parser: Parser) -> None:
     )
 
 
+def _diagnose(parser: Parser) -> None:
+    parser.add_argument("--workload", metavar="M:F", help="your workload, as module:factory; 'diagnose init' writes one to fill in")
+    parser.add_argument("--builtin", choices=("kv-storm", "steady", "handoff", "dynamic-shapes"), help="measures a small workload of its own instead")
+    parser.add_argument("--stage", choices=("structural", "timed", "both"), default="both", help="structural: seconds, no GPU; timed; both (default)")
+    parser.add_argument(
+        "--python", metavar="PATH", help="the interpreter that has torch and the workload's packages (default: of --config, else this one)"
+    )
+    parser.add_argument("--candidates", metavar="A,B", action="append", default=[], help="settings to try against eager (default: the usual ones)")
+    parser.add_argument(
+        "--profile", choices=("production", "balanced", "accuracy", "research", "max-performance"), help="what to ask of them (default: production)"
+    )  # fmt: skip
+    parser.add_argument("--mode", choices=("quick", "full", "production-check"), help="how much to measure (default: quick)")
+    parser.add_argument(
+        "--device", choices=("auto", "cpu", "cuda"), default="auto", help="where the timed stage runs (default: an idle GPU, else the CPU)"
+    )
+    parser.add_argument("--expected-calls", metavar="N", help="calls of one process in which compiling must pay for itself (default 10000)")
+    parser.add_argument(
+        "--format", choices=("text", "json", "markdown"), default="text", help="text for people (default), json for programs, markdown"
+    )
+    parser.add_argument("--output", metavar="FILE", help="writes there instead of to standard output, whole or not at all")
+    parser.add_argument("--log", metavar="FILE", help="writes what torch logged, for analyze")
+    parser.add_argument("--config", metavar="FILE", help="a configuration file with a [diagnose] section")
+    parser.add_argument("--state-dir", metavar="DIR", help="where the lock lies (default: $STATE_DIRECTORY, else ~/.local/state/recompile-watch)")
+    parser.add_argument("--time-limit", metavar="SECONDS", help="for one candidate (default 600)")
+    parser.add_argument("--seed", metavar="N", help="of everything random in it (default 0)")
+
+
+def _diagnose_init(parser: Parser) -> None:
+    parser.add_argument("file", metavar="FILE", nargs="?", default="bot_workload.py", help="the module to write (default bot_workload.py)")
+
+
 def _explain(parser: Parser) -> None:
     parser.add_argument("topic", metavar="TOPIC", nargs="*", help="a cause, event kind, remedy or setting, or a message of the log in quotes")
     parser.add_argument("--guide", action="store_true", help="prints everything as one page of Markdown")
@@ -95,6 +126,16 @@ COMMANDS = (
     Command(
         ("events",), "recompile_watch.cli.events", "what was seen: one JSON object a line, in log order",
         "Prints what was seen, one JSON object a line, in log order.", "recompile-watch events --since 2h bot.log | jq .kind", _reading,
+    ),
+    Command(
+        ("diagnose", "init"), "recompile_watch.cli.diagnose_init", "writes a workload to fill in",
+        "Writes a commented workload: your model, as your program calls it.", "recompile-watch diagnose init bot_workload.py", _diagnose_init,
+    ),
+    Command(
+        ("diagnose",), "recompile_watch.cli.diagnose", "eager against compiled, measured; a verdict",
+        "Measures a workload in eager mode and under each setting, each in a fresh process, and says which to run.\n"
+        "exit status: 0 decided, 3 inconclusive or not run",
+        "recompile-watch diagnose --workload bot_workload:make --python /srv/bot/.venv/bin/python", _diagnose,
     ),
     Command(
         ("explain",), "recompile_watch.cli.explain", "a cause, event kind, remedy, setting or message, in plain words",
