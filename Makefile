@@ -12,7 +12,7 @@ TORCH ?= torch==2.13.0
 TORCH_VENV ?= .venv-torch
 PROVE ?= --markdown docs/remedies.md
 
-.PHONY: demo test bench fuzz corpus prove clean
+.PHONY: demo test test-torch bench fuzz corpus prove clean
 
 demo: $(STAMP)
 	@$(BIN)/recompile-watch analyze --tz UTC $(DEMO) || test $$? -le 2
@@ -37,6 +37,10 @@ corpus: $(STAMP)
 
 prove: $(STAMP) $(TORCH_VENV)/.installed
 	$(BIN)/python proofs/run.py --python $(TORCH_VENV)/bin/python $(PROVE)
+
+# The diagnostic with a real torch, in an environment of its own; `make test` needs none.
+test-torch: $(STAMP) $(TORCH_VENV)/.installed
+	TORCH_PYTHON=$(TORCH_VENV)/bin/python $(BIN)/python -m pytest tests/torch
 
 $(TORCH_VENV)/.installed:
 	$(PYTHON) -m venv $(TORCH_VENV)
