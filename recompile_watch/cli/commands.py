@@ -62,6 +62,7 @@ def _diagnose(parser: Parser) -> None:
         "--python", metavar="PATH", help="the interpreter that has torch and the workload's packages (default: of --config, else this one)"
     )
     parser.add_argument("--candidates", metavar="A,B", action="append", default=[], help="settings to try against eager (default: the usual ones)")
+    parser.add_argument("--advice", metavar="FILE", help="a JSON report of analyze: what it advises is tried as well")
     parser.add_argument(
         "--profile", choices=("production", "balanced", "accuracy", "research", "max-performance"), help="what to ask of them (default: production)"
     )  # fmt: skip

@@ -1,6 +1,7 @@
 """``recompile-watch diagnose``: eager against compiled, measured, with a verdict."""
 
 import argparse
+import json
 import os
 import shutil
 import signal
@@ -14,15 +15,17 @@ from pathlib import Path
 from recompile_watch import __version__
 from recompile_watch.cli import exit_status
 from recompile_watch.cli.output import STANDARD_OUTPUT, is_color_wanted, write_error, write_result
-from recompile_watch.config import load_diagnose_settings, shipped_workloads
-from recompile_watch.core.candidates import EAGER, Candidate, parse_candidates
+from recompile_watch.config import load_diagnose_settings, load_rules, read_text_file, shipped_workloads
+from recompile_watch.core.candidates import EAGER, Candidate, advised_candidate, parse_candidates
 from recompile_watch.core.diagnosis import Diagnosis
-from recompile_watch.core.errors import UsageError
+from recompile_watch.core.errors import ConfigError, UsageError
 from recompile_watch.core.profiles import PROFILES, Profile
+from recompile_watch.core.scan import LiteralMatcher
 from recompile_watch.respond.diagnose import Plan, Progress, Surroundings, diagnose
 from recompile_watch.respond.diagnose_settings import DiagnoseSettings
 from recompile_watch.respond.gpu_guard import GuardSettings
 from recompile_watch.respond.gpu_watch import GpuWatch, gpu_to_use
+from recompile_watch.respond.latency_watch import LatencyWatch
 from recompile_watch.respond.run_lock import only_run
 
 _MAX_SEED = 2**31
@@ -47,6 +50,15 @@ def run(arguments: argparse.Namespace, _name: tuple[str, ...]) -> int:
     return exit_status.OK if diagnosis.judgement.verdict.is_decided else exit_status.UNKNOWN
 
 
+def _guard(watch: GpuWatch, bot_log: str | None) -> Callable[[], str | None]:
+    """What may stop the run: the GPU, and the bot's own latency where its log is named."""
+    if bot_log is None:
+        return watch.why_stop
+    rules = load_rules()
+    latency = LatencyWatch(Path(bot_log), rules, LiteralMatcher(rules.literals()))
+    return lambda: watch.why_stop() or latency.why_stop()
+
+
 def _plan(arguments: argparse.Namespace, settings: DiagnoseSettings) -> Plan:
     target = arguments.workload or (None if arguments.builtin else settings.workload)
     if arguments.builtin and arguments.workload:
@@ -61,7 +73,7 @@ def _plan(arguments: argparse.Namespace, settings: DiagnoseSettings) -> Plan:
         name = target
     return Plan(
         name, target, arguments.stage, arguments.mode or settings.mode, _profile(arguments, settings), _candidates(arguments.candidates),
-        seed=_number("--seed", arguments.seed, 0, _MAX_SEED),
+        _advised(arguments.advice) if arguments.advice else (), seed=_number("--seed", arguments.seed, 0, _MAX_SEED),
     )  # fmt: skip
 
 
@@ -77,6 +89,17 @@ def _candidates(texts: list[str]) -> tuple[Candidate, ...]:
     if texts and not [candidate for candidate in found if candidate.key != EAGER]:
         raise UsageError("--candidates: name at least one besides eager, such as default,reduce-overhead")
     return found
+
+
+def _advised(path: str) -> tuple[Candidate, ...]:
+    """What the advice in an analysis report amounts to. Raises ConfigError where it is none."""
+    try:
+        findings = json.loads(read_text_file(path, "--advice"))["findings"]
+        advices = [(one["remedy"], one["apply"], finding["function"]) for finding in findings for one in finding["advice"]]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise ConfigError(f"{path}: no report of analyze; write one with 'recompile-watch analyze --format json --output {path} LOG'") from None
+    found = (advised_candidate(str(remedy), str(apply), function and str(function)) for remedy, apply, function in advices)
+    return tuple(dict.fromkeys(candidate for candidate in found if candidate is not None))
 
 
 def _surroundings(arguments: argparse.Namespace, settings: DiagnoseSettings, gpu: str) -> Surroundings:

@@ -5,6 +5,7 @@ A candidate is named on the command line as it is printed: ``default``, ``recomp
 """
 
 import re
+import shlex
 from dataclasses import dataclass
 
 from recompile_watch.core.errors import UsageError
@@ -26,6 +27,13 @@ STRUCTURAL = ("default", "dynamic", f"recompile_limit={DEFAULT_LIMIT}", *_FLAGS)
 _KNOWN = (EAGER, *MODES, "dynamic", *_FLAGS, *(f"{name}=VALUE" for name in _VALUED), f"{VARIANT}NAME")
 _STARTS = "|".join(re.escape(name) for name in (EAGER, *MODES, "dynamic", *_FLAGS, *_VALUED, VARIANT))
 _BETWEEN = re.compile(rf",(?=\s*(?:(?:{_STARTS})(?:[=,:]|\s*$)|{VARIANT}))")
+_SOURCES = "TORCH_COMPILE_DYNAMIC_SOURCES"
+_LIMIT = re.compile(r"recompile_limit\s*=\s*(\d+)")
+_OF_REMEDY = {
+    "exclude_from_compile": "exclude", "dynamic_sources_env": "dynamic_sources", "recompile_limit_kwarg": "recompile_limit",
+    "raise_recompile_limit": "recompile_limit", "allow_unspec_int_on_nn_module": "allow_unspec_int_on_nn_module",
+    "capture_scalar_outputs": "capture_scalar_outputs", "mode_without_cudagraphs": "max-autotune-no-cudagraphs",
+}  # fmt: skip
 _NAME = re.compile(r"[\w.:<>-]{1,200}")
 
 
@@ -117,6 +125,35 @@ def parse_candidate(name: str) -> Candidate:
     if not has_value and (key == EAGER or key in MODES or key in _FLAGS):
         return Candidate(key)
     raise UsageError(f"--candidates: no such candidate '{name}'; choose of {', '.join(_KNOWN)}")
+
+
+def advised_candidate(remedy: str, apply: str, function: str | None) -> Candidate | None:
+    """The candidate that an advice amounts to, so that it can be measured; None for advice that no setting carries out.
+
+    apply: the advised text, such as ``export TORCH_COMPILE_DYNAMIC_SOURCES="L['x']"``. function: of the finding.
+    """
+    name = _OF_REMEDY.get(remedy)
+    match name:
+        case "exclude":
+            name = f"exclude={function}"
+        case "dynamic_sources":
+            words = _words(apply)
+            name = next((f"dynamic_sources={value}" for key, _, value in (word.partition("=") for word in words) if key == _SOURCES), None)
+        case "recompile_limit":
+            found = _LIMIT.search(apply)
+            name = f"recompile_limit={found[1]}" if found else None
+    try:
+        return parse_candidate(name) if name is not None else None
+    except UsageError:
+        return None
+
+
+def _words(line: str) -> list[str]:
+    """The words of a line as a shell reads them; none where it could not."""
+    try:
+        return shlex.split(line, comments=True)
+    except ValueError:
+        return []
 
 
 def _checked(name: str, value: str, pattern: re.Pattern[str]) -> str:

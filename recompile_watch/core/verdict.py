@@ -114,8 +114,11 @@ def _verdict(eager: Trial | None, effect: float | None, candidates: tuple[Judged
     open_ = [one for one in tried if not _is_hopeless(one)]
     if not open_:
         return _eager("high: no candidate runs as it should, whatever its speed", _reasons(tried), tried, profile)
+    if eager.timing is None:
+        names = ", ".join(one.trial.name for one in open_)
+        return _inconclusive(f"nothing was timed: whether {names} would be faster than eager, the timed stage can say", candidates)
     if not has_enough_pairs(eager):
-        pairs = len(eager.timing.pairs) if eager.timing is not None else 0
+        pairs = len(eager.timing.pairs)
         return _inconclusive(f"eager was timed against itself in {pairs} pairs of calls; {MIN_PAIRS} are needed", candidates)
     if effect is None or effect > MAX_EFFECT:
         return _inconclusive(f"eager differs from itself by up to {100 * (effect or 0):.0f} %: the machine is too noisy to tell a gain", candidates)

@@ -35,6 +35,18 @@ def control_text(diagnosis: Diagnosis) -> str | None:
     return f"eager against itself: {control}, so a gain of less than {100 * effect:.1f} % cannot be seen ({clock})"
 
 
+def gain_text(diagnosis: Diagnosis) -> str | None:
+    """What the choice gains, in the words of a message: ``measured: 31 recompiles → 0, 1.49 times faster [1.47, 1.51]``; None for eager."""
+    found = {judged.trial.name: judged for judged in diagnosis.judgement.candidates}
+    chosen, default = found.get(diagnosis.judgement.verdict.choose or ""), found.get("default")
+    if chosen is None or chosen.speedup is None:
+        return None
+    ratio, counts = chosen.speedup, ""
+    if default is not None and default.trial.structure is not None and chosen.trial.structure is not None and chosen is not default:
+        counts = f"{default.trial.structure.recompiles} recompiles → {chosen.trial.structure.recompiles}, "
+    return f"measured: {counts}{ratio.value:.2f} times faster [{ratio.low:.2f}, {ratio.high:.2f}]"
+
+
 def log_of(diagnosis: Diagnosis) -> tuple[str, ...]:
     """The lines of torch that matter, of the first candidate that has some; without the blanks in front of its source comments."""
     logs = [judged.trial.log for judged in diagnosis.judgement.candidates]

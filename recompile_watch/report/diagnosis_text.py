@@ -9,13 +9,13 @@ from rich.text import Text
 
 from recompile_watch.core.diagnosis import Diagnosis
 from recompile_watch.core.verdict import Verdict
-from recompile_watch.report.diagnosis_rows import HEADER, NOTHING, control_text, facts_of, log_of, rows_of, skipped_of
+from recompile_watch.report.diagnosis_rows import HEADER, NOTHING, control_text, facts_of, gain_text, log_of, rows_of, skipped_of
 from recompile_watch.report.safe import safe
 from recompile_watch.report.text import MIN_WIDTH
 
 _INDENT = 2
 _MAX_TEXT = 2000
-_PLAIN_SIGNS = str.maketrans("·×–…σ", "|x-~s")
+_PLAIN_SIGNS = str.maketrans("·×–…σ→", "|x-~s>")
 _NUMBERS = frozenset(HEADER[2:])
 _MAY_GO = ("memory", "error", "breaks", "pays after", "first call")  # on a narrow terminal, from the first one on
 _WHOLE = frozenset({"candidate", "speed-up [95 %]"})
@@ -36,7 +36,7 @@ def diagnosis_text(diagnosis: Diagnosis, *, encoding: str, width: int, is_termin
 
 def _print(console: Console, diagnosis: Diagnosis) -> None:
     verdict = diagnosis.judgement.verdict
-    console.print(_headline(verdict), _line(verdict))
+    console.print(_headline(verdict), Text(f" {gain_text(diagnosis) or verdict.confidence}"))
     console.print(Padding(Text(" · ".join(facts_of(diagnosis)), style="dim"), (0, 0, 0, _INDENT)))
     for problem in diagnosis.problems:
         _point(console, "!", problem, "bold red")
@@ -66,10 +66,6 @@ def _headline(verdict: Verdict) -> Text:
     if not verdict.is_decided:
         return Text(" INCONCLUSIVE ", style="bold white on magenta")
     return Text(f" {safe(verdict.choose or '')} ", style="bold black on green")
-
-
-def _line(verdict: Verdict) -> Text:
-    return Text(f" {verdict.confidence}")
 
 
 def _point(console: Console, label: str, text: str, style: str = "") -> None:

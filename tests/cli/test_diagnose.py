@@ -162,6 +162,29 @@ def test_the_configuration(tmp_path: Path) -> None:
     assert run("diagnose", "--config", str(tmp_path / "none.toml")).returncode == 78
 
 
+def test_advice_is_tried(tmp_path: Path) -> None:
+    """What the analysis of a log advises becomes a candidate, and what it gains stands in the first line."""
+    log = Path(__file__).parents[2] / "sample_logs" / "bot-2025-10-30.log"
+    run("analyze", "--format", "json", "--torch-version", "2.9.1", "--output", str(tmp_path / "analysis.json"), str(log))
+    python = honest(tmp_path, gain={"exclude=positional_embedding": 1.5}, structure={"default": STORM})
+    common = (
+        "diagnose",
+        "--builtin",
+        "steady",
+        "--python",
+        python,
+        "--device",
+        "cpu",
+        "--state-dir",
+        str(tmp_path / "state"),
+        "--profile",
+        "balanced",
+    )
+    done = run(*common, "--advice", str(tmp_path / "analysis.json"))
+    assert done.returncode == 0 and "measured: 30 recompiles → 0, 1.5" in done.stdout.split("\n")[0]
+    assert run(*common, "--advice", str(log)).returncode == 78
+
+
 def test_init(tmp_path: Path) -> None:
     """It writes a module that Python can read, says how to go on, and overwrites nothing."""
     done = run("diagnose", "init", "my_workload.py", cwd=tmp_path)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from recompile_watch.core.candidates import Candidate, parse_candidate, parse_candidates
+from recompile_watch.config import load_catalog
+from recompile_watch.core.analysis import Analysis, Facts, SourceFacts
+from recompile_watch.core.candidates import Candidate, advised_candidate, parse_candidate, parse_candidates
 from recompile_watch.core.conditions import Condition
 from recompile_watch.core.errors import UsageError
+from tests.conftest import SAMPLES, engine_events, rules
 
 SOURCES = "dynamic_sources=L['kv_cache']._current_idx[7],L['x']"
 
@@ -50,3 +53,37 @@ def test_a_source_is_quoted_for_the_shell() -> None:
 def test_conditions(condition: Condition, known: dict[str, float | str], is_met: bool | None) -> None:
     """A machine can check them; what is not known is neither met nor not."""
     assert condition.is_met(known) is is_met
+
+
+@pytest.mark.parametrize(
+    ("remedy", "apply", "name"),
+    [
+        (
+            "dynamic_sources_env",
+            "export TORCH_COMPILE_DYNAMIC_SOURCES=\"L['kv_cache']._current_idx[7]\"",
+            "dynamic_sources=L['kv_cache']._current_idx[7]",
+        ),
+        ("exclude_from_compile", "@torch.compiler.disable  # on embed", "exclude=embed"),
+        ("recompile_limit_kwarg", "torch.compile(model, recompile_limit=24)", "recompile_limit=24"),
+        ("raise_recompile_limit", "torch._dynamo.config.recompile_limit = 24", "recompile_limit=24"),
+        ("capture_scalar_outputs", "export TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS=1", "capture_scalar_outputs"),
+        ("mode_without_cudagraphs", "mode=...", "max-autotune-no-cudagraphs"),
+        ("static_cache", "anything", None),
+        ("dynamic_sources_env", "an 'unclosed quote", None),
+        ("recompile_limit_kwarg", "no number", None),
+    ],
+)
+def test_advice_becomes_a_candidate(remedy: str, apply: str, name: str | None) -> None:
+    """What a setting can carry out is measured; other advice is not."""
+    found = advised_candidate(remedy, apply, "embed")
+    assert (found and found.name) == name
+
+
+def test_the_real_advice_on_the_real_log() -> None:
+    """The first advice on the bot's limit hit is one that can be measured."""
+    analysis = Analysis(rules())
+    for event in engine_events([(SAMPLES / "bot-2025-10-30.log").read_bytes()]):
+        analysis.add(event)
+    findings = analysis.report(Facts((SourceFacts("bot.log"),), torch_version="2.9.1"), load_catalog()).findings
+    hit = next(finding for finding in findings if finding.kind == "recompile_limit_hit")
+    assert advised_candidate(hit.advice[0].remedy, hit.advice[0].apply, hit.function) is not None

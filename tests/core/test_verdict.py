@@ -128,7 +128,7 @@ def test_a_missing_candidate_never_makes_it_inconclusive() -> None:
         (None, "eager itself was not measured"),
         (replace(EAGER, status=Status.CRASHED, reason="no torch"), "not measured: no torch"),
         (replace(EAGER, calls_ok=49), "not measured"),
-        (replace(EAGER, timing=None), "in 0 pairs"),
+        (replace(EAGER, timing=None), "nothing was timed"),
         (replace(EAGER, timing=timing(1.0, count=9)), "in 9 pairs"),
         (replace(EAGER, timing=timing(1.4)), "too noisy"),
         (replace(EAGER, timing=timing(1.0, kind="bimodal", count=12, seed=2)), "too noisy"),
