@@ -12,7 +12,11 @@ TORCH ?= torch==2.13.0
 TORCH_VENV ?= .venv-torch
 PROVE ?= --markdown docs/remedies.md
 
-.PHONY: demo test test-torch bench fuzz corpus prove clean
+# toto-ts pins another torch and needs much that its model does not; this is what the model does need.
+TOTO_VENV ?= .venv-toto
+TOTO_NEEDS := numpy pandas scipy einops jaxtyping typeguard==2.13.3 rotary-embedding-torch toolz pydantic safetensors huggingface_hub
+
+.PHONY: demo test test-torch test-gpu gpu-report example-toto bench fuzz corpus prove clean
 
 demo: $(STAMP)
 	@$(BIN)/recompile-watch analyze --tz UTC $(DEMO) || test $$? -le 2
@@ -42,13 +46,32 @@ prove: $(STAMP) $(TORCH_VENV)/.installed
 test-torch: $(STAMP) $(TORCH_VENV)/.installed
 	TORCH_PYTHON=$(TORCH_VENV)/bin/python $(BIN)/python -m pytest tests/torch
 
+# Where a GPU is: TORCH_PYTHON names an interpreter whose torch sees it (default: the environment of `make prove`).
+TORCH_PYTHON ?= $(TORCH_VENV)/bin/python
+test-gpu: $(STAMP)
+	TORCH_PYTHON=$(TORCH_PYTHON) $(BIN)/python -m pytest -rs tests/gpu
+
+gpu-report: $(STAMP)
+	$(BIN)/python proofs/gpu_report.py --python $(TORCH_PYTHON) --markdown docs/gpu-report.md
+
+# Toto with tiny random weights: the bot's cache storms, without the cache there is no recompile. Status 3: nothing is timed, so nothing decided.
+example-toto: $(STAMP) $(TOTO_VENV)/.installed
+	cd workloads && $(abspath $(BIN))/recompile-watch diagnose --workload toto_example:make --python $(abspath $(TOTO_VENV))/bin/python \
+	  --stage structural --candidates default,variant:upstream-cache,variant:no-cache || test $$? -eq 3
+
+$(TOTO_VENV)/.installed:
+	$(PYTHON) -m venv $(TOTO_VENV)
+	$(TOTO_VENV)/bin/python -m pip install --quiet --disable-pip-version-check '$(TORCH)' $(TOTO_NEEDS)
+	$(TOTO_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps toto-ts==0.2.0 gluonts==0.17.0
+	@touch $@
+
 $(TORCH_VENV)/.installed:
 	$(PYTHON) -m venv $(TORCH_VENV)
 	$(TORCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check '$(TORCH)'
 	@touch $@
 
 clean:
-	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis $(VENV) $(TORCH_VENV)
+	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis $(VENV) $(TORCH_VENV) $(TOTO_VENV)
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(STAMP): pyproject.toml
