@@ -39,7 +39,7 @@ READING_ORDER = (
     "errors", "compile_id", "events", "causes", "prefix_grammar", "carriers", "prefixes", "rules", "scan", "records", "times", "shape", "sightings",
     "tables", "bulk", "lines", "readers", "detect", "trace", "sums", "context", "engine", "parts", "window", "fingerprint", "phases", "groups",
     "versions", "patterns", "remedies", "advice", "wording", "series", "findings", "stories", "baseline",
-    "acceptance", "candidates", "conditions", "profiles", "decision", "analysis",
+    "acceptance", "candidates", "conditions", "profiles", "decision", "measured", "analysis",
     "statistics", "trials", "gates", "verdict", "published", "diagnosis",
 )  # fmt: skip
 CORE_LIBRARIES = frozenset({"re2", "hyperscan"})

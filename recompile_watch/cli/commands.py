@@ -48,6 +48,9 @@ def _analyze(parser: Parser) -> None:
     parser.add_argument("--output", metavar="FILE", help="writes there instead of to standard output, whole or not at all")
     parser.add_argument("--torch-version", metavar="X", help="the torch that wrote the log, such as 2.9.1, where the log does not say it")
     parser.add_argument("--baseline", metavar="FILE", help="an earlier JSON report: marks each finding new, worse, same, better or gone")
+    parser.add_argument(
+        "--diagnosis", metavar="M=FILE", action="append", default=[], help="a JSON report of diagnose for a model: its verdict is the decision"
+    )  # fmt: skip
     parser.add_argument("--accept", metavar="FILE", help="findings that a person has accepted until a day, as TOML")
     parser.add_argument(
         "--fail-on", choices=("critical", "warning", "never"), help="lowest severity that counts for the exit status (default: warning)"
@@ -78,6 +81,7 @@ def _diagnose(parser: Parser) -> None:
     parser.add_argument("--log", metavar="FILE", help="writes what torch logged, for analyze")
     parser.add_argument("--config", metavar="FILE", help="a configuration file with a [diagnose] section")
     parser.add_argument("--state-dir", metavar="DIR", help="where the lock lies (default: $STATE_DIRECTORY, else ~/.local/state/recompile-watch)")
+    parser.add_argument("--incident", metavar="ID", help="what it is run for: not again within the configuration's cooldown")
     parser.add_argument("--time-limit", metavar="SECONDS", help="for one candidate (default 600)")
     parser.add_argument("--seed", metavar="N", help="of everything random in it (default 0)")
 

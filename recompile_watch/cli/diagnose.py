@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -23,10 +24,10 @@ from recompile_watch.core.profiles import PROFILES, Profile
 from recompile_watch.core.scan import LiteralMatcher
 from recompile_watch.respond.diagnose import Plan, Progress, Surroundings, diagnose
 from recompile_watch.respond.diagnose_settings import DiagnoseSettings
-from recompile_watch.respond.gpu_guard import GuardSettings
+from recompile_watch.respond.gpu_guard import GuardError, GuardSettings
 from recompile_watch.respond.gpu_watch import GpuWatch, gpu_to_use
 from recompile_watch.respond.latency_watch import LatencyWatch
-from recompile_watch.respond.run_lock import only_run
+from recompile_watch.respond.run_lock import cooldown_left_s, only_run, remember_run
 
 _MAX_SEED = 2**31
 
@@ -38,16 +39,28 @@ def run(arguments: argparse.Namespace, _name: tuple[str, ...]) -> int:
     guard_settings = GuardSettings(settings.allow_live_gpu)
     gpu = gpu_to_use(arguments.device, guard_settings) if plan.stage != "structural" else None
     around = _surroundings(arguments, settings, gpu.uuid if gpu is not None else "")
-    watch = GpuWatch(gpu, guard_settings)
+    guard = _guard(GpuWatch(gpu, guard_settings), settings.bot_log)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that an ended diagnostic ends its workers
-    with only_run(_state_folder(arguments.state_dir)), _progress() as on_progress:
-        diagnosis, log = diagnose(plan, around, on_progress, watch.why_stop)
+    folder = _state_folder(arguments.state_dir)
+    with only_run(folder), _progress() as on_progress:
+        if arguments.incident:
+            _cool_down(folder, arguments.incident, settings.cooldown_s)
+        diagnosis, log = diagnose(plan, around, on_progress, guard)
     if arguments.log:
         write_result(log, arguments.log)
     write_result(_rendered(diagnosis, arguments), arguments.output)
     for problem in diagnosis.problems:
         write_error(problem)
     return exit_status.OK if diagnosis.judgement.verdict.is_decided else exit_status.UNKNOWN
+
+
+def _cool_down(folder: Path, incident: str, cooldown_s: float) -> None:
+    """Notes that the incident is diagnosed now. Raises GuardError where that was done a short while ago."""
+    now = time.time()
+    left_s = cooldown_left_s(folder, incident, now, cooldown_s)
+    if left_s:
+        raise GuardError(f"incident {incident} was diagnosed a short while ago; again in {left_s / 60:.0f} minutes ([diagnose] cooldown)")
+    remember_run(folder, incident, now)
 
 
 def _guard(watch: GpuWatch, bot_log: str | None) -> Callable[[], str | None]:

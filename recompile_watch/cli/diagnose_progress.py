@@ -5,6 +5,7 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
+from recompile_watch.report.safe import safe
 from recompile_watch.respond.diagnose import Progress as Step
 
 _ENDS = frozenset({"ok", "failed", "ineffective", "timeout", "crashed"})
@@ -31,8 +32,8 @@ class Lines:
         """Shows where one worker is."""
         key = (step.candidate, step.stage)
         if key not in self._tasks:
-            self._tasks[key] = self._progress.add_task("", who=f"{step.candidate}, {step.stage}", total=None)
+            self._tasks[key] = self._progress.add_task("", who=f"{safe(step.candidate, 40)}, {step.stage}", total=None)
         if step.phase in _ENDS:
             self._progress.remove_task(self._tasks.pop(key))
         else:
-            self._progress.update(self._tasks[key], description=step.phase, completed=step.done, total=step.total or None)
+            self._progress.update(self._tasks[key], description=safe(step.phase), completed=step.done, total=step.total or None)

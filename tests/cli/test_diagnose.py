@@ -16,12 +16,12 @@ STORM = {"recompiles": 30, "graph_breaks": 20, "limit_hits": 1}
 GATES = ["effective", "success", "compiled", "limit", "recompiles", "late_recompiles", "error", "memory", "speedup", "break_even"]
 
 
-def diagnose(tmp_path: Path, python: str, *options: str) -> tuple[int, dict[str, object], str]:
-    """Exit status, JSON report and standard error of one diagnosis of a built-in workload."""
+def diagnose(tmp_path: Path, python: str, *options: str, written: bool = False) -> tuple[int, dict[str, object], str]:
+    """Exit status, JSON report (empty when written to a file) and standard error of one diagnosis of a built-in workload."""
     done = run(
         "diagnose", "--builtin", "steady", "--python", python, "--device", "cpu", "--state-dir", str(tmp_path / "state"), "--format", "json", *options
     )
-    return done.returncode, json.loads(done.stdout), done.stderr
+    return done.returncode, {} if written else json.loads(done.stdout), done.stderr
 
 
 def verdict(report: Mapping[str, object]) -> dict[str, object]:
@@ -183,6 +183,40 @@ def test_advice_is_tried(tmp_path: Path) -> None:
     done = run(*common, "--advice", str(tmp_path / "analysis.json"))
     assert done.returncode == 0 and "measured: 30 recompiles → 0, 1.5" in done.stdout.split("\n")[0]
     assert run(*common, "--advice", str(log)).returncode == 78
+
+
+def test_a_verdict_becomes_the_decision(tmp_path: Path) -> None:
+    """`analyze --diagnosis` decides by the measurement, keeps what the log has against it, and leaves an inconclusive one open."""
+    log = str(Path(__file__).parents[2] / "sample_logs" / "bot-2025-10-30.log")
+    for name, gain in (("won", 3.0), ("lost", 1.0)):
+        diagnose(
+            tmp_path, honest(tmp_path, gain={"default": gain}), "--output", str(tmp_path / f"{name}.json"), "--candidates", "default", written=True
+        )
+    done = run("analyze", "--format", "json", "--diagnosis", f"toto={tmp_path / 'won.json'}", "--diagnosis", f"kronos={tmp_path / 'lost.json'}", log)
+    decisions = json.loads(done.stdout)["decision"]["per_model"]
+    assert (decisions["toto"]["mode"], decisions["toto"]["settings"]) == ("default", ["model = torch.compile(model)"])
+    assert decisions["toto"]["confidence"].startswith("measured, high") and any("the log: " in reason for reason in decisions["toto"]["against"])
+    assert decisions["kronos"]["mode"] == "eager" and decisions["kronos"]["confidence"].startswith("measured")
+    for wrong, code in (("toto", 64), (f"toto={log}", 78), ("toto=/no/such/file", 78)):
+        assert run("analyze", "--diagnosis", wrong, log).returncode == code
+
+
+def test_it_does_not_run_blindly_beside_a_bot(tmp_path: Path) -> None:
+    """A log that is named, and shows no latency to watch, is a reason not to start."""
+    (tmp_path / "bot.log").write_text("hello\n")
+    (tmp_path / "rw.toml").write_text(f'[diagnose]\nbot_log = "{tmp_path / "bot.log"}"\n')
+    done = run("diagnose", "--builtin", "steady", "--python", honest(tmp_path), "--device", "cpu", "--config", str(tmp_path / "rw.toml"))
+    assert done.returncode == 3 and done.stderr.count("\n") == 1 and "shows 0 calls" in done.stderr
+
+
+def test_an_incident_cools_down(tmp_path: Path) -> None:
+    """The second diagnosis of the same incident is refused with the time to wait; another incident is not."""
+    python = honest(tmp_path, gain={"default": 3.0})
+    common = ["diagnose", "--builtin", "steady", "--python", python, "--device", "cpu", "--candidates", "default", "--state-dir", str(tmp_path)]
+    assert run(*common, "--incident", "a1").returncode == 0
+    done = run(*common, "--incident", "a1")
+    assert done.returncode == 3 and "again in 360 minutes" in done.stderr and done.stderr.count("\n") == 1
+    assert run(*common, "--incident", "b2").returncode == 0
 
 
 def test_init(tmp_path: Path) -> None:
