@@ -2,11 +2,14 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from recompile_watch.core.errors import ConfigError, RuleError
 from recompile_watch.core.remedies import Catalog, parse_catalog
 from recompile_watch.core.rules import Rule, Ruleset, merge, parse_rules
-from recompile_watch.respond.diagnose_settings import DiagnoseSettings, settings_of
+
+if TYPE_CHECKING:
+    from recompile_watch.respond.diagnose_settings import DiagnoseSettings
 
 _ENDING = ".toml"
 CATALOG_FOLDERS = ("remedies", "settings", "models")
@@ -53,9 +56,11 @@ def read_text_file(path: str, option: str) -> str:
     return _text(Path(path), _MAX_TEXT_BYTES, f"; {option} takes a file", f"; {option} takes a file written by this program or by hand", "")
 
 
-def load_diagnose_settings(file: Path) -> DiagnoseSettings:
+def load_diagnose_settings(file: Path) -> "DiagnoseSettings":
     """The ``[diagnose]`` section of a configuration file. Raises ConfigError."""
-    import tomllib  # only where a file is named
+    import tomllib  # both only where a file is named
+
+    from recompile_watch.respond.diagnose_settings import settings_of
 
     try:
         section = tomllib.loads(_text(file, _MAX_RULE_FILE_BYTES, "; --config takes a file", "; a configuration is a page", "; save it as UTF-8"))

@@ -1,4 +1,7 @@
-"""What each use of a model asks of a compiled mode before it may replace eager. The bounds of the log's decision are the production profile's."""
+"""What each use of a model asks of a compiled mode before it may replace eager, and how much is measured to find out.
+
+The bounds of the log's decision are the production profile's.
+"""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -34,3 +37,21 @@ ACCURACY = Profile("accuracy", 1.0, 0.1, Pick.STEADIEST)
 RESEARCH = Profile("research", 1.0, pick=Pick.NONE)
 MAX_PERFORMANCE = Profile("max-performance", 1.0)
 PROFILES = {profile.name: profile for profile in (PRODUCTION, BALANCED, ACCURACY, RESEARCH, MAX_PERFORMANCE)}
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How much is measured. seeds: for the comparison of outputs. has_cached_start: a second process finds the caches full."""
+
+    pairs: int
+    seeds: int
+    has_cached_start: bool
+    modes: tuple[str, ...]
+
+
+_ALL_MODES = ("default", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
+EFFORTS = {
+    "quick": Effort(30, 1, False, ("default", "reduce-overhead")),
+    "full": Effort(60, 3, True, _ALL_MODES),
+    "production-check": Effort(120, 5, True, _ALL_MODES),
+}

@@ -12,10 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from recompile_watch.core.candidates import EAGER, MENDS, MODES, STRUCTURAL, VARIANT, WITHOUT_CUDAGRAPHS, Candidate, parse_candidate
+from recompile_watch.core.candidates import EAGER, MENDS, STRUCTURAL, VARIANT, WITHOUT_CUDAGRAPHS, Candidate, parse_candidate
 from recompile_watch.core.diagnosis import Diagnosis
 from recompile_watch.core.gates import hard_gates
-from recompile_watch.core.profiles import Profile
+from recompile_watch.core.profiles import EFFORTS, Effort, Profile
 from recompile_watch.core.statistics import SplitMix64
 from recompile_watch.core.trials import Status, Trial
 from recompile_watch.core.verdict import judge
@@ -26,23 +26,6 @@ STAGES = ("structural", "timed", "both")
 PARALLEL = 2
 _DEFAULT = Candidate("default")
 _NOTHING_TO_MEND = "the default mode has no recompile and no graph break that it could mend"
-
-
-@dataclass(frozen=True, slots=True)
-class Effort:
-    """How much is measured. seeds: for the comparison of outputs. has_cached_start: a second process finds the caches full."""
-
-    pairs: int
-    seeds: int
-    has_cached_start: bool
-    modes: tuple[str, ...]
-
-
-EFFORTS = {
-    "quick": Effort(30, 1, False, MODES[:2]),
-    "full": Effort(60, 3, True, MODES),
-    "production-check": Effort(120, 5, True, MODES),
-}
 
 
 @dataclass(frozen=True, slots=True)

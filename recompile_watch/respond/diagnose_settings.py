@@ -6,8 +6,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from recompile_watch.core.errors import ConfigError
-from recompile_watch.core.profiles import PROFILES
-from recompile_watch.respond.diagnose import EFFORTS
+from recompile_watch.core.profiles import EFFORTS, PROFILES
 
 _DURATION = re.compile(r"(\d{1,6})(s|m|h|d)")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
