@@ -15,7 +15,7 @@ class Pointwise(torch.nn.Module):
 class Steady:
     def __init__(self):
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
-        self.shape = (4096, 2048) if self.device == "cuda" else (512, 2048)
+        self.shape = (4096, 2048) if self.device == "cuda" else (512, 1024)
 
     def build(self):
         return Pointwise().to(self.device)

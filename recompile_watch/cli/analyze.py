@@ -16,6 +16,7 @@ from recompile_watch.config import load_catalog, read_text_file
 from recompile_watch.core.acceptance import Acceptance, accepted, parse_acceptances
 from recompile_watch.core.analysis import Report, status_of
 from recompile_watch.core.baseline import Before, compared, parse_baseline
+from recompile_watch.core.decision import Decision
 from recompile_watch.core.errors import UsageError
 from recompile_watch.core.versions import version_of
 
@@ -26,28 +27,35 @@ def run(arguments: argparse.Namespace, _name: tuple[str, ...]) -> int:
         raise UsageError(f"--torch-version: '{arguments.torch_version}' is no version; write one such as 2.9.1")
     baseline = parse_baseline(read_text_file(arguments.baseline, "--baseline"), arguments.baseline) if arguments.baseline else None
     acceptances = parse_acceptances(read_text_file(arguments.accept, "--accept"), arguments.accept) if arguments.accept else {}
+    measured = _measured(arguments.diagnosis) if arguments.diagnosis else {}
     inputs = inputs_of(arguments, "analyze")
     with progress_over(inputs.sources) as on_progress:
         reader = Reader(inputs.rules, inputs.options, on_progress)
         analysis = reader.analyse(inputs.sources)
     facts = inputs.facts(reader.facts, arguments.torch_version)
     report = _weighed(analysis.report(facts, load_catalog()), baseline, acceptances)
-    report = _with_measured(report, arguments.diagnosis) if arguments.diagnosis else report
+    report = _with_measured(report, measured) if measured else report
     write_result(_rendered(report, arguments), arguments.output)
     complain(facts, has_events=bool(report.counts), outside=reader.outside)
     return status_code(report.status, arguments.fail_on or "warning")
 
 
-def _with_measured(report: Report, texts: list[str]) -> Report:
-    """The report with what was measured of each model as its decision. Raises UsageError and ConfigError."""
-    from recompile_watch.core.measured import parse_diagnosis, with_measured  # only where a diagnosis is named
+def _measured(texts: list[str]) -> dict[str, Decision]:
+    """What was measured of each model. Raises UsageError and ConfigError."""
+    from recompile_watch.core.measured import parse_diagnosis  # only where a diagnosis is named
 
-    measured = {}
+    found = {}
     for text in texts:
         model, sign, file = text.partition("=")
         if not sign or not model.isidentifier():
             raise UsageError(f"--diagnosis: '{text}' is no MODEL=FILE; write one such as toto=diagnosis.json")
-        measured[model] = parse_diagnosis(read_text_file(file, "--diagnosis"), file, model)
+        found[model] = parse_diagnosis(read_text_file(file, "--diagnosis"), file, model)
+    return found
+
+
+def _with_measured(report: Report, measured: Mapping[str, Decision]) -> Report:
+    from recompile_watch.core.measured import with_measured
+
     return replace(report, decisions=with_measured(report.decisions, measured))
 
 

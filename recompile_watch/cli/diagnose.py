@@ -19,12 +19,12 @@ from recompile_watch.cli.output import STANDARD_OUTPUT, is_color_wanted, write_e
 from recompile_watch.config import load_diagnose_settings, load_rules, read_text_file, shipped_workloads
 from recompile_watch.core.candidates import EAGER, Candidate, advised_candidate, parse_candidates
 from recompile_watch.core.diagnosis import Diagnosis
-from recompile_watch.core.errors import ConfigError, UsageError
+from recompile_watch.core.errors import ConfigError, DiagnosisError, UsageError
 from recompile_watch.core.profiles import PROFILES, Profile
 from recompile_watch.core.scan import LiteralMatcher
 from recompile_watch.respond.diagnose import Plan, Progress, Surroundings, diagnose
 from recompile_watch.respond.diagnose_settings import DiagnoseSettings
-from recompile_watch.respond.gpu_guard import GuardError, GuardSettings
+from recompile_watch.respond.gpu_guard import GuardSettings
 from recompile_watch.respond.gpu_watch import GpuWatch, gpu_to_use
 from recompile_watch.respond.latency_watch import LatencyWatch
 from recompile_watch.respond.run_lock import cooldown_left_s, only_run, remember_run
@@ -55,11 +55,11 @@ def run(arguments: argparse.Namespace, _name: tuple[str, ...]) -> int:
 
 
 def _cool_down(folder: Path, incident: str, cooldown_s: float) -> None:
-    """Notes that the incident is diagnosed now. Raises GuardError where that was done a short while ago."""
+    """Notes that the incident is diagnosed now. Raises DiagnosisError where that was done a short while ago."""
     now = time.time()
     left_s = cooldown_left_s(folder, incident, now, cooldown_s)
     if left_s:
-        raise GuardError(f"incident {incident} was diagnosed a short while ago; again in {left_s / 60:.0f} minutes ([diagnose] cooldown)")
+        raise DiagnosisError(f"incident {incident} was diagnosed a short while ago; again in {left_s / 60:.0f} minutes ([diagnose] cooldown)")
     remember_run(folder, incident, now)
 
 
@@ -79,7 +79,9 @@ def _plan(arguments: argparse.Namespace, settings: DiagnoseSettings) -> Plan:
     if arguments.builtin:
         name, target = arguments.builtin, f"{arguments.builtin.replace('-', '_')}:make"
     elif target is None:
-        raise UsageError("name what to measure: --workload module:factory, or --builtin kv-storm; 'recompile-watch diagnose init' writes a workload")
+        raise DiagnosisError(
+            "no workload: name what to measure with --workload module:factory, or --builtin kv-storm; 'recompile-watch diagnose init' writes one"
+        )
     elif not all(word.isidentifier() for part in target.split(":") for word in part.split(".")) or target.count(":") != 1:
         raise UsageError(f"--workload: '{target}' is no module:factory; write one such as bot_workload:make")
     else:

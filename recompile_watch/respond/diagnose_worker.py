@@ -36,6 +36,8 @@ LATE_ROUNDS = 2  # rounds of the structural stage in which nothing may be compil
 HEARTBEAT_S = 2.0
 LEAST_MS = 3.0  # what is shorter is timed several calls at a time: else the switch from arm to arm would be part of it
 MAX_REPEAT = 50
+MOST_PAIRS = 3  # times as many as asked for, where they scatter
+STEADY = 0.01  # spread of the middle half over the root of the number: an interval of about 4 %
 OTHER_SEED = 7919  # far from the seeds of the calls
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 LIMIT_NAMES = ("recompile_limit", "cache_size_limit")  # torch 2.7 renamed it
@@ -109,7 +111,7 @@ def behave(request: dict) -> None:  # type: ignore[type-arg]
         os.nice(request["nice"])
     with contextlib.suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        if request.get("memory_limit_mb"):
+        if request.get("memory_limit_mb") and request["device"] == "cpu":  # CUDA reserves far more addresses than it uses
             resource.setrlimit(resource.RLIMIT_AS, (request["memory_limit_mb"] * 1_000_000,) * 2)
 
 
@@ -124,7 +126,11 @@ def run(request: dict, report: Report) -> dict:  # type: ignore[type-arg]
         globals()["torch"] = importlib.import_module("torch")
         importlib.import_module("torch._dynamo")
     except Exception as error:  # noqa: BLE001 (a broken installation fails in any way it likes)
-        return {"status": "crashed", "reason": f"torch cannot be imported: {words_of(error)}", "fault": "interpreter"}
+        return {
+            "status": "crashed",
+            "reason": f"torch cannot be imported ({words_of(error)}); --python names the interpreter",
+            "fault": "interpreter",
+        }
     gc.freeze()
     gc.enable()
     is_cuda = request["device"] == "cuda"
@@ -378,10 +384,10 @@ class Measurement:
         self._calls.append([time.perf_counter() - start, sum(os.times()[:4]) - start_cpu, self._counter.compiles() - before])
 
     def _timed(self, inputs: Sequence[object], eager_bytes: int) -> dict[str, object]:
-        """Pairs of calls, in random order, until there are enough or time is up."""
+        """Pairs of calls, in random order, until there are enough (more where times vary much) or time is up."""
         wanted, end, duty = self._request["pairs"], time.monotonic() + self._request["budget_s"], self._request["duty"]
         self._report.enter("measuring", wanted)
-        order = random.Random(self._seed)
+        order, clock = random.Random(self._seed), int(self._request["device"] == "cpu")
         pairs: list[list[tuple[float, float, int]]] = []
         compiles: list[int] = []
         _, (eager_ms, _, _) = self._eager.timed(inputs[0], self._seed, 1)
@@ -389,7 +395,7 @@ class Measurement:
         gc.collect()
         gc.disable()
         with contextlib.suppress(Exception):  # the arm keeps the words of what it raised
-            while len(pairs) < wanted and (time.monotonic() < end or len(pairs) < 2):
+            while (len(pairs) < wanted or is_unsteady(pairs, wanted, clock)) and (time.monotonic() < end or len(pairs) < 2):
                 x, seed, is_eager_first = inputs[len(pairs) % len(inputs)], self._seed + len(pairs), order.random() < 0.5
                 before = self._counter.compiles()
                 arms = (self._eager, self._arm) if is_eager_first else (self._arm, self._eager)
@@ -493,6 +499,15 @@ class Difference:
 
     def rmse(self) -> float | None:
         return math.sqrt(self._squares / self.count) if self.count else None
+
+
+def is_unsteady(pairs: Sequence[Sequence[tuple[float, float, int]]], wanted: int, clock: int) -> bool:
+    """True when the quarter points of the ratios say that more pairs would narrow the interval. clock: as in _overhead."""
+    if wanted == 0 or len(pairs) >= MOST_PAIRS * wanted:
+        return False
+    ratios = sorted(candidate[clock] / max(eager[clock], 1e-6) for eager, candidate in pairs)
+    low, middle, high = (ratios[len(ratios) * part // 4] for part in (1, 2, 3))
+    return (high - low) / max(middle, 1e-6) / math.sqrt(len(ratios)) > STEADY
 
 
 def worse_by(metrics: Sequence[Sequence[float]]) -> float | None:

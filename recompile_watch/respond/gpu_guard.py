@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from recompile_watch.core.errors import RecompileWatchError
+from recompile_watch.core.errors import DiagnosisError
 
 MIN_FREE_MB = 2048
 MAX_BUSY_PERCENT = 30
@@ -17,7 +17,7 @@ MAX_BUSY_PERCENT = 30
 _THROTTLE = {0x8: "hardware slowdown", 0x20: "software thermal", 0x40: "hardware thermal", 0x80: "power brake"}
 
 
-class GuardError(RecompileWatchError):
+class GuardError(DiagnosisError):
     """The GPU must not be used; the text says why and what to do instead."""
 
 

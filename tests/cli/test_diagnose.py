@@ -131,7 +131,6 @@ def test_text_and_markdown(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ([], "name what to measure"),
         (["--builtin", "kv-storn"], "did you mean 'kv-storm'?"),
         (["--builtin", "steady", "--workload", "a:b"], "exclude each other"),
         (["--workload", "bot"], "no module:factory"),
@@ -147,6 +146,12 @@ def test_wrong_usage(options: list[str], words: str) -> None:
     """64, and one line that says what to do."""
     done = run("diagnose", *options)
     assert done.returncode == 64 and done.stderr.count("\n") == 1 and words in done.stderr
+
+
+def test_no_workload() -> None:
+    """Nothing was named, so nothing was run: 3, and how to name it."""
+    done = run("diagnose")
+    assert done.returncode == 3 and done.stderr.count("\n") == 1 and "--workload module:factory" in done.stderr
 
 
 def test_the_configuration(tmp_path: Path) -> None:
