@@ -22,6 +22,7 @@ from recompile_watch.core.diagnosis import Diagnosis
 from recompile_watch.core.errors import ConfigError, DiagnosisError, UsageError
 from recompile_watch.core.profiles import PROFILES, Profile
 from recompile_watch.core.scan import LiteralMatcher
+from recompile_watch.report.safe import safe
 from recompile_watch.respond.diagnose import Plan, Progress, Surroundings, diagnose
 from recompile_watch.respond.diagnose_settings import DiagnoseSettings
 from recompile_watch.respond.gpu_guard import GuardSettings
@@ -50,7 +51,7 @@ def run(arguments: argparse.Namespace, _name: tuple[str, ...]) -> int:
         write_result(log, arguments.log)
     write_result(_rendered(diagnosis, arguments), arguments.output)
     for problem in diagnosis.problems:
-        write_error(problem)
+        write_error(safe(problem, 2000))
     return exit_status.OK if diagnosis.judgement.verdict.is_decided else exit_status.UNKNOWN
 
 

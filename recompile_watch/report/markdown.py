@@ -77,7 +77,7 @@ def _decision(decision: Decision) -> str:
     lines.append(
         "\n".join([*(f"* for: {plain_text(text)}" for text in decision.because), *(f"* against: {plain_text(text)}" for text in decision.against)])
     )
-    lines += [block("\n".join(decision.settings))] if decision.settings else []
+    lines += [block("\n".join(safe(line, _MAX_TEXT) for line in decision.settings))] if decision.settings else []
     lines.append("Look again when " + "; ".join(plain_text(one.text) for one in decision.revisit_when) + ".")
     return "\n\n".join(lines)
 

@@ -224,6 +224,23 @@ def test_an_incident_cools_down(tmp_path: Path) -> None:
     assert run(*common, "--incident", "b2").returncode == 0
 
 
+HOSTILE = "\x1b[31mred\x1b]0;owned\x07 <script>alert(1)</script>\n# heading `tick` | cell api_key=abcdef0123456789 \u202egnp"
+
+
+@pytest.mark.parametrize("fault", [None, "workload"])
+def test_what_a_worker_says_is_data(tmp_path: Path, fault: str | None) -> None:
+    """Names and errors of a workload steer no terminal, forge no line or markup, and give no secret away, in any format."""
+    bad: dict[str, object] = {"status": "failed", "reason": HOSTILE, "calls": 3, "calls_ok": 0, "fault": fault}
+    python = honest(tmp_path, gain={"default": 3.0}, outcome={f"variant:{HOSTILE}": bad, "dynamic": bad}, variants=(HOSTILE,))
+    common = ["diagnose", "--builtin", "steady", "--python", python, "--device", "cpu", "--state-dir", str(tmp_path)]
+    for style in ("text", "json", "markdown"):
+        done = run(*common, "--format", style, "--log", str(tmp_path / "torch.log"))
+        shown = done.stdout + done.stderr
+        assert "red" in shown and not any(sign in shown for sign in ("\x1b", "\x07", "\u202e", "abcdef0123456789", "\n# heading"))
+        assert style != "markdown" or "<script>" not in done.stdout
+        assert done.returncode == (3 if fault else 0)
+
+
 def test_init(tmp_path: Path) -> None:
     """It writes a module that Python can read, says how to go on, and overwrites nothing."""
     done = run("diagnose", "init", "my_workload.py", cwd=tmp_path)
