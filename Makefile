@@ -16,7 +16,11 @@ PROVE ?= --markdown docs/remedies.md
 SCHEDULES ?= 10000
 SOAK_MINUTES ?= 30
 
-.PHONY: demo test bench bench-watch crash soak fuzz corpus prove clean
+# toto-ts pins another torch and needs much that its model does not; this is what the model does need.
+TOTO_VENV ?= .venv-toto
+TOTO_NEEDS := numpy pandas scipy einops jaxtyping typeguard==2.13.3 rotary-embedding-torch toolz pydantic safetensors huggingface_hub
+
+.PHONY: demo test test-torch test-gpu gpu-report example-toto bench bench-watch crash soak fuzz corpus prove clean
 
 demo: $(STAMP)
 	@$(BIN)/recompile-watch analyze --tz UTC $(DEMO) || test $$? -le 2
@@ -52,13 +56,36 @@ corpus: $(STAMP)
 prove: $(STAMP) $(TORCH_VENV)/.installed
 	$(BIN)/python proofs/run.py --python $(TORCH_VENV)/bin/python $(PROVE)
 
+# The diagnostic with a real torch, in an environment of its own; `make test` needs none.
+test-torch: $(STAMP) $(TORCH_VENV)/.installed
+	TORCH_PYTHON=$(TORCH_VENV)/bin/python $(BIN)/python -m pytest tests/torch
+
+# Where a GPU is: TORCH_PYTHON names an interpreter whose torch sees it (default: the environment of `make prove`).
+TORCH_PYTHON ?= $(TORCH_VENV)/bin/python
+test-gpu: $(STAMP)
+	TORCH_PYTHON=$(TORCH_PYTHON) $(BIN)/python -m pytest -rs tests/gpu
+
+gpu-report: $(STAMP)
+	$(BIN)/python proofs/gpu_report.py --python $(TORCH_PYTHON) --markdown docs/gpu-report.md
+
+# Toto with tiny random weights: the bot's cache storms, without the cache there is no recompile. Status 3: nothing is timed, so nothing decided.
+example-toto: $(STAMP) $(TOTO_VENV)/.installed
+	cd workloads && $(abspath $(BIN))/recompile-watch diagnose --workload toto_example:make --python $(abspath $(TOTO_VENV))/bin/python \
+	  --stage structural --candidates default,variant:upstream-cache,variant:no-cache || test $$? -eq 3
+
+$(TOTO_VENV)/.installed:
+	$(PYTHON) -m venv $(TOTO_VENV)
+	$(TOTO_VENV)/bin/python -m pip install --quiet --disable-pip-version-check '$(TORCH)' $(TOTO_NEEDS)
+	$(TOTO_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps toto-ts==0.2.0 gluonts==0.17.0
+	@touch $@
+
 $(TORCH_VENV)/.installed:
 	$(PYTHON) -m venv $(TORCH_VENV)
 	$(TORCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check '$(TORCH)'
 	@touch $@
 
 clean:
-	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis $(VENV) $(TORCH_VENV)
+	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis $(VENV) $(TORCH_VENV) $(TOTO_VENV)
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(STAMP): pyproject.toml

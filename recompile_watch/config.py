@@ -1,7 +1,9 @@
-"""Finds and reads what the user and the package configure: detection rules, remedies, models, and the env files that these name."""
+"""Finds and reads what the user and the package configure: rules, remedies, models and their env files, workloads, settings."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from recompile_watch.core.env_file import EnvFile, parse_env_file
 from recompile_watch.core.errors import ConfigError, RuleError
@@ -9,6 +11,9 @@ from recompile_watch.core.model_files import parse_models
 from recompile_watch.core.models import Models
 from recompile_watch.core.remedies import Catalog, parse_catalog
 from recompile_watch.core.rules import Rule, Ruleset, merge, parse_rules
+
+if TYPE_CHECKING:
+    from recompile_watch.respond.diagnose_settings import DiagnoseSettings
 
 _ENDING = ".toml"
 CATALOG_FOLDERS = ("remedies", "settings")
@@ -50,12 +55,12 @@ def load_catalog(models_file: str | None = None) -> Catalog:
 
     Raises RuleError or ConfigError with all mistakes.
     """
-    return parse_catalog(_shipped(*CATALOG_FOLDERS), load_models(models_file))
+    return parse_catalog(_catalog_texts(*CATALOG_FOLDERS), load_models(models_file))
 
 
 def load_models(models_file: str | None = None) -> Models:
     """The models that ship, and those of the user's file, which adds to them. Raises ConfigError with all mistakes."""
-    texts = _shipped(_MODELS_FOLDER)
+    texts = _catalog_texts(_MODELS_FOLDER)
     if models_file is not None:
         text = _text(Path(models_file), _MAX_RULE_FILE_BYTES, "; --models takes a file", "; a models file is a page of text", "; save it as UTF-8")
         texts.append((models_file, text))
@@ -85,7 +90,7 @@ def read_env_files(models: Models, models_file: str | None) -> tuple[tuple[EnvFi
     return tuple(files), tuple(errors)
 
 
-def _shipped(*folders: str) -> list[tuple[str, str]]:
+def _catalog_texts(*folders: str) -> list[tuple[str, str]]:
     """The TOML files of the folders beside the rules, each with its name."""
     files = [file for name in folders for file in sorted((shipped_rules() / name).glob(f"*{_ENDING}"))]
     return [(f"{file.parent.name}/{file.name}", _rule_text(file)) for file in files]
@@ -96,14 +101,48 @@ def read_text_file(path: str, option: str) -> str:
     return _text(Path(path), _MAX_TEXT_BYTES, f"; {option} takes a file", f"; {option} takes a file written by this program or by hand", "")
 
 
+def load_diagnose_settings(file: Path) -> "DiagnoseSettings":
+    """The ``[diagnose]`` section of a configuration file. Raises ConfigError."""
+    import tomllib  # all only where a file is named
+
+    from recompile_watch.respond.diagnose_settings import DiagnoseSettings
+    from recompile_watch.settings import Mistakes, read_table
+
+    try:
+        whole = tomllib.loads(_text(file, _MAX_RULE_FILE_BYTES, "; --config takes a file", "; a configuration is a page", "; save it as UTF-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{file}: no TOML: {error}") from None
+    table = whole.get("diagnose", {})
+    mistakes = Mistakes(str(file), [])
+    if not isinstance(table, dict):
+        raise ConfigError(f"{file}: 'diagnose' is no section; write [diagnose] on a line of its own")
+    found = read_table(DiagnoseSettings, table, "diagnose", mistakes)
+    if found is None or mistakes.lines:
+        raise ConfigError("\n".join(mistakes.lines))
+    return replace(found, python=_at_home(found.python), folder=_at_home(found.folder), bot_log=_at_home(found.bot_log))
+
+
+def _at_home(path: str | None) -> str | None:
+    return None if path is None else str(Path(path).expanduser())
+
+
 def shipped_rules() -> Path:
     """The folder of the package's own rules: inside the installed wheel, else beside the package in a checkout."""
+    return _shipped("rules")
+
+
+def shipped_workloads() -> Path:
+    """The folder of the diagnostic's own workloads."""
+    return _shipped("workloads")
+
+
+def _shipped(name: str) -> Path:
     package = Path(__file__).parent  # importlib.resources costs more at start-up than reading the rules
-    inside, beside = package / "_rules", package.parent / "rules"
+    inside, beside = package / f"_{name}", package.parent / name
     if inside.is_dir():
         return inside
     if not beside.is_dir():
-        raise RuleError(f"{inside}: the package's own rules are missing; install recompile-watch again")
+        raise RuleError(f"{inside}: the package's own {name} are missing; install recompile-watch again")
     return beside
 
 

@@ -14,6 +14,7 @@ from recompile_watch.core.delivery import DeliverySettings
 from recompile_watch.core.errors import ConfigError
 from recompile_watch.core.matchers import Matcher, parse_matcher
 from recompile_watch.core.watch_settings import DeclaredModel, Receiver, WatchedSource, WatchSettings
+from recompile_watch.respond.diagnose_settings import DiagnoseSettings
 from recompile_watch.respond.receivers import ReceiverSettings
 from recompile_watch.settings import Mistakes, json_schema, keys_of, note_unknown, read_table, reference
 from recompile_watch.sources.follow_settings import FollowSettings
@@ -85,15 +86,6 @@ class HeartbeatSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class DiagnoseTable:
-    """The diagnostic. python: the bot's interpreter. workload: module:factory. allow_live_gpu: may use a GPU in use."""
-
-    python: str | None = None
-    workload: str | None = None
-    allow_live_gpu: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class RulesTable:
     """Further detection rules. paths: folders of rule files."""
 
@@ -114,7 +106,7 @@ class General:
     models: Mapping[str, ModelTable] = field(default_factory=dict)
     metrics: MetricsSettings = MetricsSettings()
     heartbeat: HeartbeatSettings = HeartbeatSettings()
-    diagnose: DiagnoseTable = DiagnoseTable()
+    diagnose: DiagnoseSettings = field(default_factory=DiagnoseSettings)
     rules: RulesTable = RulesTable()
 
 

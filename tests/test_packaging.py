@@ -59,6 +59,8 @@ def test_the_wheel_holds_the_rules(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     inside = {name.partition("/_rules/")[2] for name in names if name.startswith("recompile_watch/_rules/")}
     assert inside == {str(path.relative_to(ROOT / "rules")) for path in (ROOT / "rules").rglob("*.toml")}
+    workloads = {name.partition("/_workloads/")[2] for name in names if name.startswith("recompile_watch/_workloads/")}
+    assert workloads == {path.name for path in (ROOT / "workloads").glob("*.py")} and "recompile_watch/respond/diagnose_worker.py" in names
     assert not [name for name in names if name.startswith(("tests/", "sample_logs/", "benchmarks/"))]
     assert any(name.endswith("licenses/LICENSE") for name in names)
 

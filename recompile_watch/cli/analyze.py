@@ -17,6 +17,7 @@ from recompile_watch.config import load_catalog, read_env_files, read_text_file
 from recompile_watch.core.acceptance import Acceptance, accepted, parse_acceptances
 from recompile_watch.core.analysis import Report, status_of
 from recompile_watch.core.baseline import Before, compared, parse_baseline
+from recompile_watch.core.decision import Decision
 from recompile_watch.core.errors import UsageError
 from recompile_watch.core.versions import version_of
 
@@ -34,6 +35,7 @@ def run(arguments: argparse.Namespace, _name: tuple[str, ...]) -> int:
     acceptances = parse_acceptances(read_text_file(arguments.accept, "--accept"), arguments.accept) if arguments.accept else {}
     catalog = load_catalog(arguments.models)
     env_files, env_errors = read_env_files(catalog.models, arguments.models)
+    measured = _measured(arguments.diagnosis) if arguments.diagnosis else {}
     inputs = inputs_of(arguments, "analyze")
     with progress_over(inputs.sources) as on_progress:
         reader = Reader(inputs.rules, inputs.options, on_progress)
@@ -41,6 +43,7 @@ def run(arguments: argparse.Namespace, _name: tuple[str, ...]) -> int:
     facts = inputs.facts(reader.facts, arguments.torch_version)
     facts = replace(facts, errors=(*facts.errors, *env_errors), env_files=env_files)
     report = _weighed(analysis.report(facts, catalog), baseline, acceptances)
+    report = _with_measured(report, measured) if measured else report
     write_result(_rendered(report, arguments), arguments.output)
     if arguments.format == "html" and arguments.output is None and sys.stdout.isatty():
         write_error("that was a page for a browser; --output report.html writes it to a file")
@@ -53,6 +56,25 @@ def _require(libraries: tuple[str, ...]) -> None:
     missing = [name for name in libraries if importlib.util.find_spec(name) is None]
     if missing:
         raise UsageError(f"--format html needs {' and '.join(missing)}; install with: pip install {' '.join(missing)}")
+
+
+def _measured(texts: list[str]) -> dict[str, Decision]:
+    """What was measured of each model. Raises UsageError and ConfigError."""
+    from recompile_watch.core.measured import parse_diagnosis  # only where a diagnosis is named
+
+    found = {}
+    for text in texts:
+        model, sign, file = text.partition("=")
+        if not sign or not model.isidentifier():
+            raise UsageError(f"--diagnosis: '{text}' is no MODEL=FILE; write one such as toto=diagnosis.json")
+        found[model] = parse_diagnosis(read_text_file(file, "--diagnosis"), file, model)
+    return found
+
+
+def _with_measured(report: Report, measured: Mapping[str, Decision]) -> Report:
+    from recompile_watch.core.measured import with_measured
+
+    return replace(report, decisions=with_measured(report.decisions, measured))
 
 
 def _weighed(report: Report, baseline: Mapping[str, Before] | None, acceptances: Mapping[str, Acceptance]) -> Report:

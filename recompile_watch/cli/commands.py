@@ -50,6 +50,9 @@ def _analyze(parser: Parser) -> None:
     parser.add_argument("--torch-version", metavar="X", help="the torch that wrote the log, such as 2.9.1, where the log does not say it")
     _models(parser)
     parser.add_argument("--baseline", metavar="FILE", help="an earlier JSON report: marks each finding new, worse, same, better or gone")
+    parser.add_argument(
+        "--diagnosis", metavar="M=FILE", action="append", default=[], help="a JSON report of diagnose for a model: its verdict is the decision"
+    )  # fmt: skip
     parser.add_argument("--accept", metavar="FILE", help="findings that a person has accepted until a day, as TOML")
     parser.add_argument(
         "--fail-on", choices=("critical", "warning", "never"), help="lowest severity that counts for the exit status (default: warning)"
@@ -58,6 +61,39 @@ def _analyze(parser: Parser) -> None:
 
 def _models(parser: Parser) -> None:
     parser.add_argument("--models", metavar="FILE", help="your own models: their code, their switches, their env files (TOML, docs/models.md)")
+
+
+def _diagnose(parser: Parser) -> None:
+    parser.add_argument("--workload", metavar="M:F", help="your workload, as module:factory; 'diagnose init' writes one to fill in")
+    parser.add_argument("--builtin", choices=("kv-storm", "steady", "handoff", "dynamic-shapes"), help="measures a small workload of its own instead")
+    parser.add_argument("--stage", choices=("structural", "timed", "both"), default="both", help="structural: seconds, no GPU; timed; both (default)")
+    parser.add_argument(
+        "--python", metavar="PATH", help="the interpreter that has torch and the workload's packages (default: of --config, else this one)"
+    )
+    parser.add_argument("--candidates", metavar="A,B", action="append", default=[], help="settings to try against eager (default: the usual ones)")
+    parser.add_argument("--advice", metavar="FILE", help="a JSON report of analyze: what it advises is tried as well")
+    parser.add_argument(
+        "--profile", choices=("production", "balanced", "accuracy", "research", "max-performance"), help="what to ask of them (default: production)"
+    )  # fmt: skip
+    parser.add_argument("--mode", choices=("quick", "full", "production-check"), help="how much to measure (default: quick)")
+    parser.add_argument(
+        "--device", choices=("auto", "cpu", "cuda"), default="auto", help="where the timed stage runs (default: an idle GPU, else the CPU)"
+    )
+    parser.add_argument("--expected-calls", metavar="N", help="calls of one process in which compiling must pay for itself (default 10000)")
+    parser.add_argument(
+        "--format", choices=("text", "json", "markdown"), default="text", help="text for people (default), json for programs, markdown"
+    )
+    parser.add_argument("--output", metavar="FILE", help="writes there instead of to standard output, whole or not at all")
+    parser.add_argument("--log", metavar="FILE", help="writes what torch logged, for analyze")
+    parser.add_argument("--config", metavar="FILE", help="a configuration file with a [diagnose] section")
+    parser.add_argument("--state-dir", metavar="DIR", help="where the lock lies (default: $STATE_DIRECTORY, else ~/.local/state/recompile-watch)")
+    parser.add_argument("--incident", metavar="ID", help="what it is run for: not again within the configuration's cooldown")
+    parser.add_argument("--time-limit", metavar="SECONDS", help="for one candidate (default 600)")
+    parser.add_argument("--seed", metavar="N", help="of everything random in it (default 0)")
+
+
+def _diagnose_init(parser: Parser) -> None:
+    parser.add_argument("file", metavar="FILE", nargs="?", default="bot_workload.py", help="the module to write (default bot_workload.py)")
 
 
 def _explain(parser: Parser) -> None:
@@ -102,6 +138,16 @@ COMMANDS = (
     Command(
         ("events",), "recompile_watch.cli.events", "what was seen: one JSON object a line, in log order",
         "Prints what was seen, one JSON object a line, in log order.", "recompile-watch events --since 2h bot.log | jq .kind", _reading,
+    ),
+    Command(
+        ("diagnose", "init"), "recompile_watch.cli.diagnose_init", "writes a workload to fill in",
+        "Writes a commented workload: your model, as your program calls it.", "recompile-watch diagnose init bot_workload.py", _diagnose_init,
+    ),
+    Command(
+        ("diagnose",), "recompile_watch.cli.diagnose", "eager against compiled, measured; a verdict",
+        "Measures a workload in eager mode and under each setting, each in a fresh process, and says which to run.\n"
+        "exit status: 0 decided, 3 inconclusive or not run",
+        "recompile-watch diagnose --workload bot_workload:make --python /srv/bot/.venv/bin/python", _diagnose,
     ),
     Command(
         ("explain",), "recompile_watch.cli.explain", "a cause, event kind, remedy, setting, model or message, in plain words",

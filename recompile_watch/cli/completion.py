@@ -23,15 +23,17 @@ def whole_parser() -> argparse.ArgumentParser:
     """One parser with all commands below it, as shtab wants it."""
     parser = argparse.ArgumentParser(prog=PROGRAM)
     top = parser.add_subparsers(dest="command")
+    own = {command.name[0]: command for command in COMMANDS if len(command.name) == 1}
     groups: dict[str, argparse._SubParsersAction[argparse.ArgumentParser]] = {}
-    for command in COMMANDS:
-        if len(command.name) == 1:
-            _copy(command.parser(), top.add_parser(command.name[0], help=command.summary))
+    for command in sorted(COMMANDS, key=lambda command: len(command.name)):
+        first, more = command.name[0], command.name[1:]
+        if not more:
+            _copy(command.parser(), top.add_parser(first, help=command.summary))
             continue
-        first, second = command.name
         if first not in groups:
-            groups[first] = top.add_parser(first, help=f"{first}: more commands").add_subparsers(dest="subcommand")
-        _copy(command.parser(), groups[first].add_parser(second, help=command.summary))
+            group = top.choices[first] if first in own else top.add_parser(first, help=f"{first}: more commands")
+            groups[first] = group.add_subparsers(dest="subcommand")
+        _copy(command.parser(), groups[first].add_parser(more[0], help=command.summary))
     return parser
 
 

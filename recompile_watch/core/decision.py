@@ -7,27 +7,16 @@ here, and without trouble the answer is *undecided*.
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from recompile_watch.core.candidates import DISABLE_ALL
 from recompile_watch.core.findings import LIMIT_KIND, Finding
 from recompile_watch.core.models import MODES
+from recompile_watch.core.profiles import MAX_RECOMPILES, PRODUCTION
 from recompile_watch.core.remedies import Catalog
+from recompile_watch.core.revisit import Condition
 
-MAX_RECOMPILES = 10  # a model that compiles more often after its first calls is not worth its compiles until that is mended
-MIN_SPEEDUP = 2.0  # the production profile: lower end of the confidence interval
-MAX_ERROR_PERCENT = 5.0
 _CRASHES = frozenset({"cudagraph_overwritten_error", "recompile_limit_error", "recompile_forbidden"})
 _FAILED_BY_COMPILING = frozenset({"cudagraph_overwritten", "assertion"})
 _OF_TORCH = frozenset({"recompile", LIMIT_KIND, "cudagraph_skip", "graph_break", "cudagraph_rerecord", "compile_error"}) | _CRASHES
-DISABLE_ALL = "export TORCH_COMPILE_DISABLE=1"
-
-
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """When to decide again. check: a quantity that a later report or diagnosis shows. relation: ``<``, ``>=`` or ``=``."""
-
-    check: str
-    relation: str
-    value: float
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +139,13 @@ def _troubles(evidence: _Evidence) -> tuple[list[str], list[Condition]]:
 
 
 _MEASURED = (
-    Condition("speedup_ci_low", ">=", MIN_SPEEDUP, f"measured at least {MIN_SPEEDUP:g} times faster than eager, lower end of the interval"),
-    Condition("mae_percent", "<", MAX_ERROR_PERCENT, f"the error against eager stays below {MAX_ERROR_PERCENT:g} %"),
+    Condition(
+        "speedup_ci_low",
+        ">=",
+        PRODUCTION.min_speedup,
+        f"measured at least {PRODUCTION.min_speedup:g} times faster than eager, lower end of the interval",
+    ),
+    Condition("mae_percent", "<", PRODUCTION.max_error_percent, f"the error against eager stays below {PRODUCTION.max_error_percent:g} %"),
 )
 
 

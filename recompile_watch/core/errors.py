@@ -6,7 +6,8 @@ RecompileWatchError
 │   └── RuleError     one of the user's rule files
 ├── SourceError       a log that cannot be read (exit status 3)
 ├── StoreError        the state database
-└── DeliveryError     a receiver that does not answer
+├── DeliveryError     a receiver that does not answer
+└── DiagnosisError    a diagnostic that cannot or must not run (exit status 3)
 
 Our own bugs get no type. A log line that cannot be read is no error: it is counted under a named reason.
 """
@@ -38,3 +39,7 @@ class StoreError(RecompileWatchError):
 
 class DeliveryError(RecompileWatchError):
     """A receiver refused or did not take a message."""
+
+
+class DiagnosisError(RecompileWatchError):
+    """A diagnostic cannot run, or must not run now; the text says why and what to do instead."""

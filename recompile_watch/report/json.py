@@ -9,6 +9,7 @@ from recompile_watch.core.advice import Advice
 from recompile_watch.core.analysis import Report, SourceReport
 from recompile_watch.core.decision import Decision
 from recompile_watch.core.findings import Finding
+from recompile_watch.core.revisit import Condition
 from recompile_watch.core.series import Latency, Numbers, StrategyRow
 from recompile_watch.core.timeline import Timeline
 from recompile_watch.report.safe import safe
@@ -112,10 +113,14 @@ def _advice(advice: Advice) -> dict[str, object]:
 
 def _decision(decision: Decision) -> dict[str, object]:
     return {
-        "mode": decision.mode, "confidence": decision.confidence, "because": [safe(text) for text in decision.because],
-        "against": [safe(text) for text in decision.against], "settings": list(decision.settings),
-        "revisit_when": [{"check": one.check, "relation": one.relation, "value": one.value, "text": one.text} for one in decision.revisit_when],
+        "mode": decision.mode, "confidence": safe(decision.confidence), "because": [safe(text) for text in decision.because],
+        "against": [safe(text) for text in decision.against], "settings": [safe(line, _MAX_PATH) for line in decision.settings],
+        "revisit_when": [_condition(one) for one in decision.revisit_when],
     }  # fmt: skip
+
+
+def _condition(one: Condition) -> dict[str, object]:
+    return {"check": safe(one.check), "relation": safe(one.relation), "value": _data(one.value), "text": safe(one.text)}
 
 
 def _series(numbers: Numbers) -> dict[str, object]:

@@ -22,7 +22,7 @@ def report_to_markdown(report: Report, *, generated_at: str, tool_version: str) 
     shown = [finding for finding in report.findings if finding.counts and finding.severity != "info"]
     others = [finding for finding in report.findings if finding not in shown]
     parts = [f"# torch.compile: {report.status}", _head(report, generated_at, tool_version)]
-    parts += [f"> {_plain(problem)}" for problem in report.problems]
+    parts += [f"> {plain_text(problem)}" for problem in report.problems]
     parts += [_finding(finding) for finding in shown[:MAX_FINDINGS]]
     if len(shown) > MAX_FINDINGS:
         parts.append(f"… and {len(shown) - MAX_FINDINGS} more findings; `--format json` has all of them.")
@@ -36,7 +36,7 @@ def _head(report: Report, generated_at: str, tool_version: str) -> str:
     times = [f"{source.first_time or '?'} to {source.last_time or '?'}" for source in report.sources]
     sources = [f"* {_code(source.facts.path)}: {source.facts.lines} lines, {span}" for source, span in zip(report.sources, times, strict=True)]
     cut = [f"* … and {len(sources) - MAX_ROWS} more sources"] if len(sources) > MAX_ROWS else []
-    torch = f", torch {_plain(report.torch_version)}" if report.torch_version else ""
+    torch = f", torch {plain_text(report.torch_version)}" if report.torch_version else ""
     return "\n".join([f"recompile-watch {tool_version}, {generated_at}{torch}", "", *sources[:MAX_ROWS], *cut])
 
 
@@ -45,36 +45,47 @@ def _finding(finding: Finding) -> str:
     times = "once" if finding.count == 1 else f"{finding.count} times"
     span = f", {finding.first_time} to {finding.last_time}" if finding.first_time else ""
     facts = [
-        _code(place) if place else "", f"{times}{span}", _plain(finding.model or ""), finding.baseline and f"{finding.baseline} since the baseline",
+        _code(place) if place else "", f"{times}{span}", plain_text(finding.model or ""),
+        finding.baseline and f"{finding.baseline} since the baseline",
         f"{finding.headroom.entries} of {finding.headroom.limit} entries" if finding.headroom and finding.headroom.limit else "",
     ]  # fmt: skip
-    lines = [f"## {_MARKS[finding.severity]}: {_plain(finding.title)}", " · ".join(fact for fact in facts if fact), _plain(finding.consequence)]
+    lines = [
+        f"## {_MARKS[finding.severity]}: {plain_text(finding.title)}",
+        " · ".join(fact for fact in facts if fact),
+        plain_text(finding.consequence),
+    ]
     if finding.evidence:
-        lines.append(_block("\n".join(f"{safe(place.source, 200)}:{place.line}: {safe(place.text)}" for place in finding.evidence)))
+        lines.append(block("\n".join(f"{safe(place.source, 200)}:{place.line}: {safe(place.text)}" for place in finding.evidence)))
     lines += [_advice(number, advice) for number, advice in enumerate(finding.advice, 1)]
     return "\n\n".join(lines)
 
 
 def _advice(number: int, advice: Advice) -> str:
-    title = f"**{'Do this' if number == 1 else 'Or'}: {_plain(advice.title)}**{' (then restart)' if advice.restart else ''}"
-    facts = [f"Where: {_plain(advice.where)}", f"Expect: {_plain(advice.expect)}", f"torch {_plain(advice.torch)}; {_plain(advice.verified)}"]
-    facts += [f"Caution: {_plain(advice.caution)}"] if advice.caution else []
+    title = f"**{'Do this' if number == 1 else 'Or'}: {plain_text(advice.title)}**{' (then restart)' if advice.restart else ''}"
+    facts = [
+        f"Where: {plain_text(advice.where)}",
+        f"Expect: {plain_text(advice.expect)}",
+        f"torch {plain_text(advice.torch)}; {plain_text(advice.verified)}",
+    ]
+    facts += [f"Caution: {plain_text(advice.caution)}"] if advice.caution else []
     facts += [f"<{advice.docs}>"] if advice.docs else []
-    return "\n\n".join([title, _block(safe(advice.apply, _MAX_TEXT)), "\n".join(f"* {fact}" for fact in facts)])
+    return "\n\n".join([title, block(safe(advice.apply, _MAX_TEXT)), "\n".join(f"* {fact}" for fact in facts)])
 
 
 def _decision(decision: Decision) -> str:
-    lines = [f"## {_plain(decision.model)}: {decision.mode}", f"Confidence: {_plain(decision.confidence)}"]
-    lines.append("\n".join([*(f"* for: {_plain(text)}" for text in decision.because), *(f"* against: {_plain(text)}" for text in decision.against)]))
-    lines += [_block("\n".join(decision.settings))] if decision.settings else []
-    lines.append("Look again when " + "; ".join(_plain(one.text) for one in decision.revisit_when) + ".")
+    lines = [f"## {plain_text(decision.model)}: {decision.mode}", f"Confidence: {plain_text(decision.confidence)}"]
+    lines.append(
+        "\n".join([*(f"* for: {plain_text(text)}" for text in decision.because), *(f"* against: {plain_text(text)}" for text in decision.against)])
+    )
+    lines += [block("\n".join(safe(line, _MAX_TEXT) for line in decision.settings))] if decision.settings else []
+    lines.append("Look again when " + "; ".join(plain_text(one.text) for one in decision.revisit_when) + ".")
     return "\n\n".join(lines)
 
 
 def _notes(findings: list[Finding]) -> list[str]:
     if not findings:
         return []
-    rows = [f"| {finding.count} | {_plain(finding.title)} | {_plain(_state(finding))} |" for finding in findings[:MAX_ROWS]]
+    rows = [f"| {finding.count} | {plain_text(finding.title)} | {plain_text(_state(finding))} |" for finding in findings[:MAX_ROWS]]
     cut = [f"\n… and {len(findings) - MAX_ROWS} more notes"] if len(findings) > MAX_ROWS else []
     return ["## Notes", "\n".join(["| times | what | |", "| ---: | --- | --- |", *rows, *cut])]
 
@@ -95,7 +106,12 @@ def _returns(report: Report) -> list[str]:
 
 
 def _row(values: Mapping[str, object]) -> str:
-    cells = [_plain(str(values.get("symbol"))), _plain(str(values.get("strategy"))), _number(values.get("return")), _number(values.get("sharpe"))]
+    cells = [
+        plain_text(str(values.get("symbol"))),
+        plain_text(str(values.get("strategy"))),
+        _number(values.get("return")),
+        _number(values.get("sharpe")),
+    ]
     return f"| {' | '.join(cells)} |"
 
 
@@ -103,7 +119,7 @@ def _number(value: object) -> str:
     return f"{value:.4f}" if isinstance(value, int | float) else "–"
 
 
-def _plain(text: str) -> str:
+def plain_text(text: str) -> str:
     """Text of a log as text: nothing in it is markup."""
     return safe(text, _MAX_TEXT).translate(_HARMLESS).replace("://", "&#58;//").replace("www.", "www&#46;")
 
@@ -114,6 +130,6 @@ def _code(text: str) -> str:
     return f"{ticks} {text} {ticks}" if "`" in text else f"`{text}`"
 
 
-def _block(text: str) -> str:
+def block(text: str) -> str:
     fence = "`" * max(3, max(map(len, re.findall(r"`+", text)), default=0) + 1)
     return f"{fence}\n{text}\n{fence}"

@@ -30,11 +30,13 @@ V1030 10:28:52.255000 3989 torch/_dynamo/guards.py:5396] [6/1] [__recompiles]   
 SKIP = "skipping cudagraphs due to mutated inputs (2 instances)\n"
 
 
-def run(*arguments: str, stdin: str | bytes = b"", env: dict[str, str] | None = None, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+def run(
+    *arguments: str, stdin: str | bytes = b"", env: dict[str, str] | None = None, cwd: Path | None = None, timeout_s: float = 60
+) -> subprocess.CompletedProcess[str]:  # fmt: skip
     """Runs the program as a user does."""
     data = stdin.encode() if isinstance(stdin, str) else stdin
     done = subprocess.run(
-        [sys.executable, "-m", "recompile_watch", *arguments], input=data, capture_output=True, timeout=60, cwd=cwd,
+        [sys.executable, "-m", "recompile_watch", *arguments], input=data, capture_output=True, timeout=timeout_s, cwd=cwd,
         env={**os.environ, "PYTHONPATH": str(ROOT), "TZ": "UTC", **(env or {})}, check=False,
     )  # fmt: skip
     return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode("utf-8", "surrogateescape"), done.stderr.decode())

@@ -1,0 +1,1 @@
+"""Tests of `recompile_watch.respond`."""

@@ -1,0 +1,175 @@
+"""``recompile-watch diagnose``: eager against compiled, measured, with a verdict."""
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from recompile_watch import __version__
+from recompile_watch.cli import exit_status
+from recompile_watch.cli.output import STANDARD_OUTPUT, is_color_wanted, write_error, write_result
+from recompile_watch.config import load_diagnose_settings, load_rules, read_text_file, shipped_workloads
+from recompile_watch.core.candidates import EAGER, Candidate, advised_candidate, parse_candidates
+from recompile_watch.core.diagnosis import Diagnosis
+from recompile_watch.core.errors import ConfigError, DiagnosisError, UsageError
+from recompile_watch.core.profiles import PROFILES, Profile
+from recompile_watch.core.scan import LiteralMatcher
+from recompile_watch.report.safe import safe
+from recompile_watch.respond.diagnose import Plan, Progress, Surroundings, diagnose
+from recompile_watch.respond.diagnose_settings import DiagnoseSettings
+from recompile_watch.respond.gpu_guard import GuardSettings
+from recompile_watch.respond.gpu_watch import GpuWatch, gpu_to_use
+from recompile_watch.respond.latency_watch import LatencyWatch
+from recompile_watch.respond.run_lock import cooldown_left_s, only_run, remember_run
+
+_MAX_SEED = 2**31
+
+
+def run(arguments: argparse.Namespace, _name: tuple[str, ...]) -> int:
+    """Measures, writes the report, returns the exit status: 0 decided, 3 inconclusive or not run."""
+    settings = load_diagnose_settings(Path(arguments.config)) if arguments.config else DiagnoseSettings()
+    plan = _plan(arguments, settings)
+    guard_settings = GuardSettings(settings.allow_live_gpu)
+    gpu = gpu_to_use(arguments.device, guard_settings) if plan.stage != "structural" else None
+    around = _surroundings(arguments, settings, gpu.uuid if gpu is not None else "")
+    guard = _guard(GpuWatch(gpu, guard_settings), settings.bot_log)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that an ended diagnostic ends its workers
+    folder = _state_folder(arguments.state_dir)
+    with only_run(folder), _progress() as on_progress:
+        if arguments.incident:
+            _cool_down(folder, arguments.incident, settings.cooldown_s)
+        diagnosis, log = diagnose(plan, around, on_progress, guard)
+    if arguments.log:
+        write_result(log, arguments.log)
+    write_result(_rendered(diagnosis, arguments), arguments.output)
+    for problem in diagnosis.problems:
+        write_error(safe(problem, 2000))
+    return exit_status.OK if diagnosis.judgement.verdict.is_decided else exit_status.UNKNOWN
+
+
+def _cool_down(folder: Path, incident: str, cooldown_s: float) -> None:
+    """Notes that the incident is diagnosed now. Raises DiagnosisError where that was done a short while ago."""
+    now = time.time()
+    left_s = cooldown_left_s(folder, incident, now, cooldown_s)
+    if left_s:
+        raise DiagnosisError(f"incident {incident} was diagnosed a short while ago; again in {left_s / 60:.0f} minutes ([diagnose] cooldown)")
+    remember_run(folder, incident, now)
+
+
+def _guard(watch: GpuWatch, bot_log: str | None) -> Callable[[], str | None]:
+    """What may stop the run: the GPU, and the bot's own latency where its log is named."""
+    if bot_log is None:
+        return watch.why_stop
+    rules = load_rules()
+    latency = LatencyWatch(Path(bot_log), rules, LiteralMatcher(rules.literals()))
+    return lambda: watch.why_stop() or latency.why_stop()
+
+
+def _plan(arguments: argparse.Namespace, settings: DiagnoseSettings) -> Plan:
+    target = arguments.workload or (None if arguments.builtin else settings.workload)
+    if arguments.builtin and arguments.workload:
+        raise UsageError("--builtin and --workload exclude each other; name one")
+    if arguments.builtin:
+        name, target = arguments.builtin, f"{arguments.builtin.replace('-', '_')}:make"
+    elif target is None:
+        raise DiagnosisError(
+            "no workload: name what to measure with --workload module:factory, or --builtin kv-storm; 'recompile-watch diagnose init' writes one"
+        )
+    elif not all(word.isidentifier() for part in target.split(":") for word in part.split(".")) or target.count(":") != 1:
+        raise UsageError(f"--workload: '{target}' is no module:factory; write one such as bot_workload:make")
+    else:
+        name = target
+    return Plan(
+        name, target, arguments.stage, arguments.mode or settings.mode, _profile(arguments, settings), _candidates(arguments.candidates),
+        _advised(arguments.advice) if arguments.advice else (), seed=_number("--seed", arguments.seed, 0, _MAX_SEED),
+    )  # fmt: skip
+
+
+def _profile(arguments: argparse.Namespace, settings: DiagnoseSettings) -> Profile:
+    profile = PROFILES[arguments.profile or settings.profile]
+    calls = arguments.expected_calls
+    return profile if calls is None else replace(profile, expected_calls=_number("--expected-calls", calls, 1, 10**12))
+
+
+def _candidates(texts: list[str]) -> tuple[Candidate, ...]:
+    """The candidates named; eager is always measured and need not be."""
+    found = tuple(dict.fromkeys(candidate for text in texts for candidate in parse_candidates(text)))
+    if texts and not [candidate for candidate in found if candidate.key != EAGER]:
+        raise UsageError("--candidates: name at least one besides eager, such as default,reduce-overhead")
+    return found
+
+
+def _advised(path: str) -> tuple[Candidate, ...]:
+    """What the advice in an analysis report amounts to. Raises ConfigError where it is none."""
+    try:
+        findings = json.loads(read_text_file(path, "--advice"))["findings"]
+        advices = [(one["remedy"], one["apply"], finding["function"]) for finding in findings for one in finding["advice"]]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise ConfigError(f"{path}: no report of analyze; write one with 'recompile-watch analyze --format json --output {path} LOG'") from None
+    found = (advised_candidate(str(remedy), str(apply), function and str(function)) for remedy, apply, function in advices)
+    return tuple(dict.fromkeys(candidate for candidate in found if candidate is not None))
+
+
+def _surroundings(arguments: argparse.Namespace, settings: DiagnoseSettings, gpu: str) -> Surroundings:
+    paths = (str(shipped_workloads()),) if arguments.builtin else (settings.folder or str(Path.cwd()),)
+    limit_s = settings.time_limit_s if arguments.time_limit is None else float(_number("--time-limit", arguments.time_limit, 1, 86400))
+    return Surroundings(
+        arguments.python or settings.python or sys.executable, paths, gpu, limit_s, settings.nice, settings.cpus, settings.threads,
+        None if settings.memory_limit_bytes is None else settings.memory_limit_bytes // 1_000_000, settings.memory_fraction, settings.duty,
+    )  # fmt: skip
+
+
+def _number(option: str, text: str | None, least: int, most: int) -> int:
+    if text is None:
+        return least
+    if not text.isdecimal() or not least <= int(text) <= most:
+        raise UsageError(f"{option}: '{text}' is no number from {least} to {most}")
+    return int(text)
+
+
+def _state_folder(named: str | None) -> Path:
+    folder = named or os.environ.get("STATE_DIRECTORY", "").partition(":")[0]
+    return Path(folder) if folder else Path.home() / ".local" / "state" / "recompile-watch"
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[Progress], None]]:
+    """What to call with each worker's progress: a line for each on a terminal, nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from recompile_watch.cli.diagnose_progress import Lines
+
+    with Lines() as lines:
+        yield lines.show
+
+
+def _rendered(diagnosis: Diagnosis, arguments: argparse.Namespace) -> str:
+    """The diagnosis in the wanted format; only that format's module is loaded."""
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    match arguments.format:
+        case "json":
+            from recompile_watch.report.diagnosis_json import diagnosis_to_json
+            from recompile_watch.report.json import json_text
+
+            return json_text(diagnosis_to_json(diagnosis, generated_at=now, tool_version=__version__)) + "\n"
+        case "markdown":
+            from recompile_watch.report.diagnosis_markdown import diagnosis_to_markdown
+
+            return diagnosis_to_markdown(diagnosis, generated_at=now, tool_version=__version__)
+    from recompile_watch.report.diagnosis_text import diagnosis_text
+    from recompile_watch.report.text import PLAIN_WIDTH
+
+    is_file = arguments.output not in (None, STANDARD_OUTPUT)
+    is_terminal = sys.stdout.isatty() and not is_file
+    width = shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns if is_terminal else PLAIN_WIDTH
+    encoding = "utf-8" if is_file else sys.stdout.encoding or "ascii"
+    return diagnosis_text(diagnosis, encoding=encoding, width=width, is_terminal=is_terminal, has_color=is_terminal and is_color_wanted(sys.stdout))

@@ -1,0 +1,92 @@
+"""A diagnosis for a person at a terminal: the verdict first, then the table, then what torch itself said."""
+
+import io
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from recompile_watch.core.diagnosis import Diagnosis
+from recompile_watch.core.verdict import Verdict
+from recompile_watch.report.diagnosis_rows import HEADER, NOTHING, control_text, facts_of, gain_text, log_of, rows_of, skipped_of
+from recompile_watch.report.safe import safe
+from recompile_watch.report.text import MIN_WIDTH
+
+_INDENT = 2
+_MAX_TEXT = 2000
+_PLAIN_SIGNS = str.maketrans("·×–…σ→", "|x-~s>")
+_NUMBERS = frozenset(HEADER[2:])
+_MAY_GO = ("memory", "error", "breaks", "pays after", "first call")  # on a narrow terminal, from the first one on
+_WHOLE = frozenset({"candidate", "speed-up [95 %]"})
+_WIDE = 130
+
+
+def diagnosis_text(diagnosis: Diagnosis, *, encoding: str, width: int, is_terminal: bool, has_color: bool) -> str:
+    """The report. encoding: of where it will be shown; without Unicode it gets plain signs. width: columns, at least 40."""
+    shown = io.StringIO()
+    console = Console(
+        file=shown, width=max(width, MIN_WIDTH), force_terminal=is_terminal, no_color=not has_color, markup=False, highlight=False, emoji=False,
+        color_system="auto" if has_color and is_terminal else None, legacy_windows=False,
+    )  # fmt: skip
+    _print(console, diagnosis)
+    text = "\n".join(line.rstrip() for line in shown.getvalue().split("\n"))
+    return text if "utf" in encoding.lower() else text.translate(_PLAIN_SIGNS)
+
+
+def _print(console: Console, diagnosis: Diagnosis) -> None:
+    verdict = diagnosis.judgement.verdict
+    console.print(_headline(verdict), Text(f" {gain_text(diagnosis) or verdict.confidence}"))
+    console.print(Padding(Text(" · ".join(facts_of(diagnosis)), style="dim"), (0, 0, 0, _INDENT)))
+    for problem in diagnosis.problems:
+        _point(console, "!", problem, "bold red")
+    for text in verdict.because:
+        _point(console, "because", text)
+    for text in verdict.against:
+        _point(console, "against", text)
+    for setting in verdict.settings:
+        _point(console, "do", setting, "bold")
+    if verdict.revisit_when:
+        _point(console, "again", "look again when " + "; ".join(one.text for one in verdict.revisit_when), "dim")
+    console.print()
+    console.print(_table(diagnosis, console.width))
+    control = control_text(diagnosis)
+    if control:
+        console.print(Padding(Text(control, style="dim"), (1, 0, 0, _INDENT)))
+    for text in skipped_of(diagnosis):
+        _point(console, "not run", text, "dim")
+    lines = log_of(diagnosis)
+    if lines:
+        console.print(Padding(Text("torch said:"), (1, 0, 0, _INDENT)))
+        for line in lines:
+            console.print(Padding(Text(line, style="dim", overflow="fold"), (0, 0, 0, _INDENT)))
+
+
+def _headline(verdict: Verdict) -> Text:
+    if not verdict.is_decided:
+        return Text(" INCONCLUSIVE ", style="bold white on magenta")
+    return Text(f" {safe(verdict.choose or '')} ", style="bold black on green")
+
+
+def _point(console: Console, label: str, text: str, style: str = "") -> None:
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(width=8)
+    grid.add_column(overflow="fold")
+    grid.add_row(Text(label), Text(safe(text, _MAX_TEXT), style=style))
+    console.print(Padding(grid, (0, 0, 0, _INDENT)))
+
+
+def _table(diagnosis: Diagnosis, width: int) -> Table:
+    """Columns that hold nothing are left out, and on a narrow terminal those that matter least."""
+    rows = rows_of(diagnosis)
+    left_out = set(_MAY_GO[: max(0, (_WIDE - width + 14) // 15)])
+    kept = [place for place, name in enumerate(HEADER) if name not in left_out and any(row[place] != NOTHING for row in rows)]
+    table = Table(box=None, padding=(0, 1), pad_edge=False, header_style="bold")
+    for place in kept:
+        name = HEADER[place]
+        table.add_column(
+            name, justify="right" if name in _NUMBERS else "left", overflow="fold", no_wrap=name in _WHOLE, min_width=16 if name == "result" else None
+        )
+    for row in rows:
+        table.add_row(*(Text(row[place], style="bold" if row[0].endswith("*") else "") for place in kept))
+    return table

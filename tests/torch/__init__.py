@@ -1,0 +1,1 @@
+"""Tests that need a torch: `make test-torch` runs them; elsewhere they are skipped."""

@@ -1,0 +1,167 @@
+"""The diagnostic on the built-in workloads and on bad ones, under a real torch on a CPU."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_commands import run
+
+WORKLOAD = """
+import os, torch
+
+class Workload:
+    def build(self):
+        return torch.nn.Linear(8, 8)
+    def inputs(self, n):
+        return [torch.randn(4, 8) for _ in range(n)]
+    def call(self, state, x):
+        {call}
+        return state(x)
+    {more}
+
+def make():
+    return Workload()
+"""
+
+
+def diagnose(tmp_path: Path, python: str, *options: str) -> tuple[int, dict[str, dict[str, object]], dict[str, object]]:
+    """Exit status, candidates by name, and the whole report."""
+    options = ("--python", python, "--device", "cpu", "--state-dir", str(tmp_path / "state"), "--format", "json", *options)
+    done = run("diagnose", *options, cwd=tmp_path, timeout_s=600)
+    report = json.loads(done.stdout)
+    return done.returncode, {one["name"]: one for one in report["candidates"]}, report
+
+
+def structural(tmp_path: Path, python: str, candidates: str, *, call: str = "pass", more: str = "pass") -> tuple[int, dict[str, dict[str, object]]]:
+    """The structural stage of a workload of one's own."""
+    (tmp_path / "own.py").write_text(WORKLOAD.format(call=call, more=more))
+    code, found, _ = diagnose(tmp_path, python, "--workload", "own:make", "--stage", "structural", "--candidates", candidates)
+    return code, found
+
+
+def test_kv_storm(tmp_path: Path, python: str) -> None:
+    """The bot's limit hit line for line; no setting mends it, leaving the function out does; eager, with the limit as a reason."""
+    code, found, report = diagnose(tmp_path, python, "--builtin", "kv-storm", "--stage", "structural", "--log", str(tmp_path / "torch.log"))
+    verdict = report["verdict"]
+    assert isinstance(verdict, dict) and (code, verdict["choose"]) == (0, "eager")
+    assert any("the recompile limit was hit once" in reason for reason in verdict["because"])
+    log = "\n".join(found["default"]["log"])  # type: ignore[arg-type]
+    for words in ("torch._dynamo hit config.recompile_limit (8)", "function: 'positional_embedding'", "kv_cache._current_idx[7] == 0"):
+        assert words in log
+    counts = found["default"]["structural"]
+    assert isinstance(counts, dict) and counts["limit_hits"] == 1 and counts["recompiles"] >= 10 and counts["late_recompiles"] == 0
+    raised = found["recompile_limit=64"]["structural"]
+    assert isinstance(raised, dict) and raised["recompiles"] > counts["recompiles"] and raised["limit_hits"] == 0
+    analyzed = json.loads(run("analyze", "--format", "json", str(tmp_path / "torch.log")).stdout)
+    assert analyzed["counts"]["recompile_limit_hit"] == 4  # default, dynamic and the two flags; not with the limit raised
+
+
+def test_an_excluded_function(tmp_path: Path, python: str) -> None:
+    """The first advice on such a log, as a candidate: few recompiles, no limit."""
+    _, found, _ = diagnose(tmp_path, python, "--builtin", "kv-storm", "--stage", "structural", "--candidates", "exclude=positional_embedding")
+    counts = found["exclude=positional_embedding"]["structural"]
+    assert isinstance(counts, dict) and counts["limit_hits"] == 0 and counts["recompiles"] < 10
+
+
+def test_dynamic_shapes(tmp_path: Path, python: str) -> None:
+    """One recompile, then quiet; none with dynamic=True."""
+    _, found, _ = diagnose(tmp_path, python, "--builtin", "dynamic-shapes", "--stage", "structural", "--candidates", "default,dynamic")
+    counts = {name: one["structural"]["recompiles"] for name, one in found.items()}  # type: ignore[index]
+    assert counts == {"default": 1, "dynamic": 0}
+
+
+def test_steady(tmp_path: Path, python: str) -> None:
+    """Compiling wins clearly, and outputs are eager's within rounding."""
+    code, found, report = diagnose(tmp_path, python, "--builtin", "steady", "--candidates", "default", "--profile", "balanced")
+    timing, accuracy = found["default"]["timing"], found["default"]["accuracy"]
+    assert isinstance(timing, dict) and isinstance(accuracy, dict)
+    assert timing["ci_low"] > 1 and timing["calls"] >= 30 and timing["first_call_s"] > 0.1 and accuracy["is_close"]
+    assert (code, report["verdict"]["choose"]) == (0, "default")  # type: ignore[index]
+
+
+def test_random_numbers(tmp_path: Path, python: str) -> None:
+    """A model that draws numbers itself is compared with eager's numbers: compiled code that draws others is no error."""
+    (tmp_path / "own.py").write_text(WORKLOAD.format(call="pass", more="pass").replace("torch.nn.Linear(8, 8)", "torch.nn.Dropout(0.5)"))
+    _, found, _ = diagnose(tmp_path, python, "--workload", "own:make", "--stage", "timed", "--candidates", "default")
+    accuracy = found["default"]["accuracy"]
+    assert isinstance(accuracy, dict) and accuracy["noise_floor_pct"] > 10 and accuracy["same_seed_delta"] == 0 and accuracy["mae_pct"] < 1e-3
+
+
+def test_an_interpreter_without_torch(tmp_path: Path) -> None:
+    """Status 3 and one line that names the option."""
+    (tmp_path / "own.py").write_text("")
+    done = run("diagnose", "--workload", "own:make", "--device", "cpu", "--state-dir", str(tmp_path), cwd=tmp_path, env={"PYTHONSAFEPATH": "1"})
+    assert done.returncode == 3 and done.stderr.count("\n") == 1 and "--python names the interpreter" in done.stderr
+
+
+def test_settings_that_do_not_take_effect(tmp_path: Path, python: str) -> None:
+    """A function that is not there, and a variant that is not offered, are failed candidates; the rest is judged."""
+    _, found = structural(tmp_path, python, "default,exclude=no_such_function,variant:none")
+    assert [one["status"] for one in found.values()] == ["ok", "ineffective", "ineffective"]
+    assert "no_such_function" in str(found["exclude=no_such_function"]["reason"])
+
+
+def test_a_candidate_that_fails(tmp_path: Path, python: str) -> None:
+    """What fails only when compiled is rejected with its error; eager is chosen."""
+    code, found = structural(
+        tmp_path, python, "default", call="if torch.compiler.is_compiling() or hasattr(state, '_orig_mod'): raise ValueError('no')"
+    )
+    assert code == 0 and found["default"]["status"] == "failed" and "ValueError: no" in str(found["default"]["reason"])
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        ("raise RuntimeError('eager is broken')", "fails in eager mode: RuntimeError: eager is broken"),
+        ("os.kill(os.getpid(), 9)", "killed by SIGKILL"),
+        ("os._exit(3)", "ended with status 3"),
+        ('print(\'{"record": "outcome", "status": "ok"}\' * 3); raise RuntimeError(\'after\')', "RuntimeError: after"),
+    ],
+)
+def test_workloads_that_break(tmp_path: Path, python: str, call: str, words: str) -> None:
+    """Whatever a workload does in eager mode, the result says it, and no verdict is given."""
+    code, found = structural(tmp_path, python, "default", call=call)
+    assert code == 3 and words in str(found["default"]["reason"])
+
+
+def test_a_workload_that_takes_all_memory(tmp_path: Path, python: str) -> None:
+    """With a memory limit a candidate fails with the words of the allocator, and the machine is left alone."""
+    config = tmp_path / "rw.toml"
+    config.write_text('[diagnose]\nmemory_limit = "6GB"\n')
+    (tmp_path / "own.py").write_text(WORKLOAD.format(call="torch.empty(1 << 36).fill_(1)", more="pass"))
+    options = ("--workload", "own:make", "--stage", "structural", "--candidates", "default", "--config", str(config))
+    code, found, _ = diagnose(tmp_path, python, *options)
+    assert code == 3 and "allocate" in str(found["default"]["reason"])
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("x = 1", "has no attribute 'make'"),
+        ("import no_such_module", "No module named 'no_such_module'"),
+        ("def make(): return 3", "has no method build"),
+    ],
+)
+def test_modules_that_are_no_workload(tmp_path: Path, python: str, text: str, words: str) -> None:
+    """One line that says what to change."""
+    (tmp_path / "own.py").write_text(text)
+    code, _, report = diagnose(tmp_path, python, "--workload", "own:make", "--candidates", "default")
+    assert code == 3 and words in str(report["problems"])
+
+
+def test_the_template_runs(tmp_path: Path, python: str) -> None:
+    """What `diagnose init` writes is a workload that can be measured as it is."""
+    run("diagnose", "init", "fresh.py", cwd=tmp_path)
+    _, found, _ = diagnose(tmp_path, python, "--workload", "fresh:make", "--stage", "structural", "--candidates", "default")
+    assert found["default"]["status"] == "ok"
+
+
+def test_chance_does_not_win_here(tmp_path: Path, python: str) -> None:
+    """Eager against eager on this machine: a variant that is the same model is not chosen."""
+    (tmp_path / "own.py").write_text(WORKLOAD.format(call="pass", more="def apply(self, state, compile_fn): compile_fn(lambda y: y)(torch.ones(1))"))
+    options = ("--workload", "own:make", "--stage", "timed", "--candidates", "default", "--profile", "max-performance")
+    _, found, report = diagnose(tmp_path, python, *options)
+    assert report["verdict"]["choose"] in (None, "eager") and found["default"]["status"] == "ok"  # type: ignore[index]
