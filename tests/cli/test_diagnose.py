@@ -163,7 +163,7 @@ def test_the_configuration(tmp_path: Path) -> None:
     assert (done.returncode, report["workload"], report["profile"]) == (0, "bot:make", "balanced")
     config.write_text('[diagnose]\npyton = "x"\n')
     done = run("diagnose", "--config", str(config))
-    assert done.returncode == 78 and done.stderr.count("\n") == 1 and "no key 'pyton'" in done.stderr
+    assert done.returncode == 78 and done.stderr.count("\n") == 1 and "pyton: unknown key; did you mean 'python'" in done.stderr
     assert run("diagnose", "--config", str(tmp_path / "none.toml")).returncode == 78
 
 

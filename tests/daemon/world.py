@@ -98,6 +98,9 @@ class World:
         self.store = Store(config.state_folder, now=self.now)
         parts, troubles = build(config, self.store, now=self.now)
         parts.courier = cast(Courier, self.post)
+        if parts.wake is not None:  # the clock is ours, so that nothing need wake it
+            parts.wake.close()
+            parts.wake = None
         self.post.results.clear()
         self._label(parts.store)
         self.loop = Loop(parts, Clock(lambda: self.now, lambda: self.now), selectors.DefaultSelector(), poll_interval_s=1.0)
