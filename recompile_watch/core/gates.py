@@ -44,10 +44,11 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A trial with the statistics of its times."""
+    """A trial with the statistics of its times. baseline_ms: a call of eager, as the candidate is compared with it."""
 
     trial: Trial
     speedup: Ratio | None
+    baseline_ms: float = 0.0
 
     @property
     def break_even_calls(self) -> int | None:
@@ -55,8 +56,7 @@ class Measured:
         timing = self.trial.timing
         if timing is None or not timing.pairs:
             return None
-        eager, candidate = (median([pair[arm] for pair in timing.pairs]) for arm in (0, 1))
-        return break_even_calls(timing.overhead_s, eager, candidate)
+        return break_even_calls(timing.overhead_s, self.baseline_ms, median([pair.candidate_ms for pair in timing.pairs]))
 
 
 def hard_gates(trial: Trial) -> tuple[Gate, ...]:

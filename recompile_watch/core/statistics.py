@@ -16,6 +16,7 @@ LEVEL = 0.95
 MIN_CALLS_P95 = 20  # with fewer, no call lies beyond the 95th percentile
 MIN_CALLS_P99 = 100
 _Z = 1.96  # the normal distribution's quantile that belongs to LEVEL
+_USUAL_DRIFT = 0.1  # between two processes that do the same, one after the other
 _MASK = (1 << 64) - 1
 
 
@@ -115,6 +116,18 @@ def run_length(values: Sequence[float]) -> int:
     cube_root: float = count ** (1 / 3)
     best: float = (sqrt(6) * memory / (1 - memory * memory)) ** (2 / 3) * cube_root
     return max(1, min(round(max(best, cube_root)), count // 3))
+
+
+def against_baseline(ratio: Ratio, beside_ms: float, alone_ms: float, effect: float) -> Ratio:
+    """The ratio against eager by itself, where eager was clearly slower beside the candidate than in a process of its own.
+
+    What the other arm does to memory and caches would otherwise count as its gain. A difference that noise explains (``effect``), or of
+    a tenth, changes nothing; nor does an eager that was faster beside the candidate.
+    """
+    factor = alone_ms / beside_ms
+    if factor >= 1 / (1 + max(effect, _USUAL_DRIFT)):
+        return ratio
+    return Ratio(ratio.value * factor, ratio.low * factor, ratio.high * factor)
 
 
 def minimum_detectable_effect(control: Ratio) -> float:

@@ -21,7 +21,7 @@ from recompile_watch.core.gates import (
 )
 from recompile_watch.core.profiles import Pick, Profile
 from recompile_watch.core.revisit import Condition
-from recompile_watch.core.statistics import Ratio, SplitMix64, mad, median, minimum_detectable_effect, speedup
+from recompile_watch.core.statistics import Ratio, SplitMix64, against_baseline, mad, median, minimum_detectable_effect, speedup
 from recompile_watch.core.trials import Status, Trial
 from recompile_watch.core.versions import version_of
 
@@ -85,19 +85,32 @@ def judge(
     control = speedup(eager.timing.pairs, random) if eager is not None and eager.timing is not None else None
     effect = None if control is None else minimum_detectable_effect(control)
     bounds = Bounds(profile, effect, eager.peak_memory_mb if eager is not None else None, on_cpu)
-    candidates = tuple(_judged(trial, bounds, random) for trial in trials)
+    alone_ms = median([time for pair in eager.timing.pairs for time in pair]) if control is not None and eager is not None and eager.timing else None
+    candidates = tuple(_judged(trial, bounds, alone_ms, random) for trial in trials)
     verdict = _verdict(eager, effect, candidates, profile)
     return Judgement(control, effect, candidates, replace(verdict, revisit_when=(*verdict.revisit_when, *_newer_torch(verdict, torch_version))))
 
 
-def _judged(trial: Trial, bounds: Bounds, random: SplitMix64) -> Judged:
+def _judged(trial: Trial, bounds: Bounds, alone_ms: float | None, random: SplitMix64) -> Judged:
     if trial.status is Status.SKIPPED:
         return Judged(trial, None, None, ())
-    measured = Measured(trial, speedup(trial.timing.pairs, random) if trial.timing is not None else None)
+    measured = _measured(trial, bounds.effect or 0.0, alone_ms, random)
     gates = hard_gates(trial)
     if trial.timing is not None and trial.has_succeeded:
         gates += timed_gates(measured, bounds)
     return Judged(trial, measured.speedup, measured.break_even_calls, gates)
+
+
+def _measured(trial: Trial, effect: float, alone_ms: float | None, random: SplitMix64) -> Measured:
+    """The trial with its speed-up; alone_ms: a call of eager in a process without the candidate."""
+    ratio = speedup(trial.timing.pairs, random) if trial.timing is not None else None
+    if trial.timing is None or ratio is None:
+        return Measured(trial, None)
+    beside_ms = median([pair.eager_ms for pair in trial.timing.pairs])
+    if alone_ms is None:
+        return Measured(trial, ratio, beside_ms)
+    fair = against_baseline(ratio, beside_ms, alone_ms, effect)
+    return Measured(trial, fair, beside_ms if fair is ratio else alone_ms)
 
 
 def _verdict(eager: Trial | None, effect: float | None, candidates: tuple[Judged, ...], profile: Profile) -> Verdict:
@@ -166,7 +179,7 @@ def _winner(best: Judged, survivors: Sequence[Judged], tried: Sequence[Judged], 
     others = [one.trial.name for one in survivors if one is not best and _value(one) > _value(best)]
     if others and profile.pick is Pick.FASTEST:
         because.append(f"{', '.join(others)} cannot be told apart from it, and is less simple")
-    against = [f"the first call takes {best.trial.timing.first_call_s:.1f} s", *_skips(best.trial)]
+    against = [f"the first call takes {best.trial.timing.first_call_s:.1f} s", *_skips(best.trial), *_slower_beside(best)]
     against += [f"rejected: {reason}" for reason in _reasons([one for one in tried if one.is_rejected])]
     return Verdict("decided", name, best.trial.candidate.lines(), confidence, tuple(because), tuple(against), _regrets(profile))
 
@@ -201,6 +214,15 @@ def _reasons(rejected: Iterable[Judged]) -> list[str]:
 def _skips(trial: Trial) -> list[str]:
     skips = trial.structure.cudagraph_skips if trial.structure is not None else 0
     return [f"CUDA graphs were skipped {skips} times: what they save is not there"] if skips else []
+
+
+def _slower_beside(best: Judged) -> list[str]:
+    """Says that the speed-up is less than that of the pairs, and why."""
+    pairs = best.trial.timing.pairs if best.trial.timing is not None else ()
+    raw = median([pair.eager_ms for pair in pairs]) / median([pair.candidate_ms for pair in pairs])
+    if best.speedup is None or raw <= best.speedup.value * (1 + 1e-9):
+        return []
+    return [f"eager was {raw / best.speedup.value:.2f} times slower beside it than by itself; the speed-up is against eager by itself"]
 
 
 def _only_cudagraphs(tried: Iterable[Judged]) -> list[str]:

@@ -80,7 +80,7 @@ def _row(judged: Judged, is_chosen: bool) -> tuple[str, ...]:
     speed = NOTHING if ratio is None else f"{ratio.value:.2f} [{ratio.low:.2f}, {ratio.high:.2f}]"
     first = NOTHING if timing is None else f"{timing.first_call_s:.1f} s"
     if timing is not None and timing.first_call_cached_s is not None:
-        first += f" ({timing.first_call_cached_s:.1f} cached)"
+        first = f"{timing.first_call_s:.1f} ({timing.first_call_cached_s:.1f}) s"
     error = NOTHING if trial.accuracy is None else f"{trial.accuracy.mae_pct:.2g} %"
     pays = NOTHING if timing is None else "never" if judged.break_even_calls is None else f"{judged.break_even_calls} calls"
     name = safe(trial.name, 40) + (" *" if is_chosen else "")

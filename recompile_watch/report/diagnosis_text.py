@@ -18,8 +18,8 @@ _MAX_TEXT = 2000
 _PLAIN_SIGNS = str.maketrans("·×–…σ→", "|x-~s>")
 _NUMBERS = frozenset(HEADER[2:])
 _MAY_GO = ("memory", "error", "breaks", "pays after", "first call")  # on a narrow terminal, from the first one on
-_WHOLE = frozenset({"candidate", "speed-up [95 %]"})
-_WIDE = 130
+_MAY_WRAP = frozenset({"candidate", "result"})
+_WRAPPED = 18
 
 
 def diagnosis_text(diagnosis: Diagnosis, *, encoding: str, width: int, is_terminal: bool, has_color: bool) -> str:
@@ -79,14 +79,20 @@ def _point(console: Console, label: str, text: str, style: str = "") -> None:
 def _table(diagnosis: Diagnosis, width: int) -> Table:
     """Columns that hold nothing are left out, and on a narrow terminal those that matter least."""
     rows = rows_of(diagnosis)
-    left_out = set(_MAY_GO[: max(0, (_WIDE - width + 14) // 15)])
-    kept = [place for place, name in enumerate(HEADER) if name not in left_out and any(row[place] != NOTHING for row in rows)]
+    kept = [place for place in range(len(HEADER)) if any(row[place] != NOTHING for row in rows)]
+    for name in _MAY_GO:
+        if _needed(rows, kept) > width:
+            kept = [place for place in kept if HEADER[place] != name]
     table = Table(box=None, padding=(0, 1), pad_edge=False, header_style="bold")
     for place in kept:
         name = HEADER[place]
-        table.add_column(
-            name, justify="right" if name in _NUMBERS else "left", overflow="fold", no_wrap=name in _WHOLE, min_width=16 if name == "result" else None
-        )
+        table.add_column(name, justify="right" if name in _NUMBERS else "left", overflow="fold", no_wrap=name not in _MAY_WRAP)
     for row in rows:
         table.add_row(*(Text(row[place], style="bold" if row[0].endswith("*") else "") for place in kept))
     return table
+
+
+def _needed(rows: list[tuple[str, ...]], kept: list[int]) -> int:
+    """The columns' width when nothing is wrapped but what may be."""
+    widest = [max(len(HEADER[place]), *(len(row[place]) for row in rows)) for place in kept]
+    return sum(min(wide, _WRAPPED) if HEADER[place] in _MAY_WRAP else wide for place, wide in zip(kept, widest, strict=True)) + 2 * len(kept)

@@ -22,7 +22,6 @@ from recompile_watch.core.verdict import judge
 from recompile_watch.respond.readings import Reading, computes_only, reading_of, timed
 from recompile_watch.respond.worker_process import Launch, run_worker
 
-STAGES = ("structural", "timed", "both")
 PARALLEL = 2
 _DEFAULT = Candidate("default")
 _NOTHING_TO_MEND = "the default mode has no recompile and no graph break that it could mend"

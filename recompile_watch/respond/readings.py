@@ -108,7 +108,7 @@ def _read(
     memory = outcome.get("peak_memory_mb")
     trial = Trial(
         candidate, status, str(outcome.get("reason") or "")[:_MAX_REASON],
-        _structure(structure) if isinstance(structure, dict) else None, _timing(outcome) if rows else None,
+        _structure(structure) if isinstance(structure, dict) else None, _timing(outcome) if "first_call_s" in outcome else None,
         _accuracy(accuracy) if isinstance(accuracy, dict) else None, None if memory is None else _number(memory),
         _whole(outcome.get("calls", 0)), _whole(outcome.get("calls_ok", 0)), lines,
     )  # fmt: skip

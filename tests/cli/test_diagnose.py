@@ -79,6 +79,13 @@ def test_a_crash_does_not_stop_the_rest(tmp_path: Path) -> None:
     assert (candidates(report)["dynamic"]["status"], candidates(report)["dynamic"]["success"]) == ("failed", "0/5")
 
 
+def test_a_full_measurement(tmp_path: Path) -> None:
+    """Twice as many pairs, and each candidate's first call once more with full caches."""
+    _, report, _ = diagnose(tmp_path, honest(tmp_path, gain={"default": 3.0}), "--mode", "full", "--candidates", "default")
+    timing = candidates(report)["default"]["timing"]
+    assert isinstance(timing, dict) and timing["calls"] == 60 and timing["first_call_cached_s"] == 9.0 and timing["sigma_ms"] > 0
+
+
 def test_variants_of_the_workload_are_tried(tmp_path: Path) -> None:
     """The workload's own variants become candidates by themselves."""
     _, report, _ = diagnose(tmp_path, honest(tmp_path, gain={"variant:no-cache": 4.0}, structure={"default": STORM}, variants=("no-cache",)))

@@ -185,6 +185,21 @@ def test_the_accuracy_profile_asks_for_more_and_takes_the_steadiest() -> None:
     assert judged(wild, trial(), profile=BALANCED).verdict.choose == "reduce-overhead"
 
 
+def test_eager_by_itself_is_the_baseline() -> None:
+    """Where eager is twice as slow beside the candidate as in its own process, half of the gain is no gain; a tenth is noise."""
+    pairs = timing(3.0).pairs
+    slow = trial(
+        timing=replace(timing(3.0), pairs=tuple(pair._replace(eager_ms=2 * pair.eager_ms, candidate_ms=2 * pair.candidate_ms) for pair in pairs))
+    )
+    found = judged(slow)
+    ratio = found.candidates[0].speedup
+    assert ratio is not None and 1.4 < ratio.value < 1.6 and ratio.low < ratio.value < ratio.high
+    assert any("2.0" in text and "beside it" in text for text in found.verdict.against)
+    assert judged(slow, profile=PRODUCTION).verdict.choose == "eager"
+    near = trial(timing=replace(timing(3.0), pairs=tuple(pair._replace(eager_ms=1.05 * pair.eager_ms) for pair in pairs)))
+    assert (judged(near).candidates[0].speedup or ratio).value > 3
+
+
 def test_failed_cudagraphs_are_not_failed_compiling() -> None:
     """As Kronos: the mode without CUDA graphs has not been refuted."""
     reason = "accessing tensor output of CUDAGraphs that has been overwritten by a subsequent run"
