@@ -79,6 +79,7 @@ class Report:
 
 
 def main() -> None:
+    del sys.path[0]  # this file's own folder, whose modules would shadow the workload's and the standard library's
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what a workload prints must not look like a record
     request = json.loads(sys.stdin.readline())
@@ -158,7 +159,7 @@ def run(request: dict, report: Report) -> dict:  # type: ignore[type-arg]
 def workload_of(request: dict) -> object:  # type: ignore[type-arg]
     """The workload. Raises BadWorkloadError with what to change."""
     target = request["workload"]
-    sys.path[0:1] = request["paths"]  # instead of this file's own folder, which would shadow the workload's modules
+    sys.path[0:0] = request["paths"]
     module_name, _, factory_name = target.partition(":")
     try:
         factory: object = importlib.import_module(module_name)
