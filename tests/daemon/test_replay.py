@@ -1,0 +1,69 @@
+"""`replay` tells what `watch` would have told: the same engine, the same messages at the same times (P3)."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+from recompile_watch.daemon.replay import Replay
+from recompile_watch.sources.find import find_sources
+from recompile_watch.sources.read import read_blocks
+from recompile_watch.watch_config import read_config
+from tests.conftest import ROOT, SAMPLES
+from tests.daemon.world import World
+
+BOT_DAY = SAMPLES / "bot-2025-10-30.log"
+TIME = re.compile(rb"^(2025-10-30 \d\d:\d\d:\d\d)")
+
+
+def replayed(world: World, log: Path) -> list[tuple[str, tuple[str, ...]]]:
+    """Sort and titles of what would have been sent."""
+    config = read_config(world.file, {})
+    sources, errors = find_sources([str(log)])
+    assert not errors
+    notices = Replay(config.watch, "bot").notices([(source, read_blocks(source)) for source in sources], UTC)
+    return [(notice.sort.value, tuple(alert.what for alert in notice.alerts)) for notice in notices]
+
+
+def test_the_bots_day_replayed_is_the_bots_day_watched(tmp_path: Path) -> None:
+    """The log written line by line at its own times, and the same log replayed: the same messages in the same order."""
+    world = World(tmp_path)
+    told: list[tuple[str, tuple[str, ...]]] = []
+    add = world.loop._parts.outbox.add
+
+    def noted(notices, now):  # type: ignore[no-untyped-def]
+        told.extend((notice.sort.value, tuple(alert.what for alert in notice.alerts)) for notice in notices)
+        add(notices, now)
+
+    world.loop._parts.outbox.add = noted  # type: ignore[method-assign]
+    world.log().touch()
+    lines = BOT_DAY.read_bytes().splitlines(keepends=True)
+    found = TIME.match(lines[0])
+    assert found is not None
+    world.now = datetime.strptime(found[1].decode(), "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC).timestamp() - 60
+    world.turn(3, step_s=1.0)
+    for line in lines:
+        found = TIME.match(line)
+        if found is not None:
+            at = datetime.strptime(found[1].decode(), "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC).timestamp()
+            while world.now < at:
+                world.turn(step_s=min(1.0, at - world.now))
+        world.write(line)
+        world.turn(step_s=0.0)
+    world.turn(300)
+    assert told
+    assert replayed(world, BOT_DAY) == told
+
+
+def test_replay_prints_messages_and_their_number() -> None:
+    """The command: what would have been sent, with the log's own times; nothing recognisable is status 3."""
+    command = [sys.executable, "-m", "recompile_watch", "replay", "--tz", "UTC"]
+    done = subprocess.run([*command, str(BOT_DAY)], capture_output=True, text=True, check=False, cwd=ROOT)
+    assert done.returncode == 0
+    assert "=== 2025-10-30 09:08:09 UTC to replay: Critical: positional_embedding hit the recompile limit (8)" in done.stdout
+    assert done.stdout.rstrip().endswith("messages for 69 events")
+    nothing = subprocess.run([*command, str(ROOT / "LICENSE")], capture_output=True, text=True, check=False, cwd=ROOT)
+    assert (nothing.returncode, nothing.stdout, nothing.stderr.count("\n")) == (3, "", 1)
