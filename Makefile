@@ -7,6 +7,10 @@ DEMO := sample_logs/bot-2025-10-30.log
 FUZZ_SECONDS ?= 600
 FUZZ_SEED ?= 1
 
+# The SARIF schema as the standard's own tool carries it.
+SARIF_PACKAGE := @microsoft/sarif-multitool-linux@5.7.0
+SARIF_SCHEMA := .cache/sarif-2.1.0.json
+
 # The torch that proves the remedies; it gets an environment of its own.
 TORCH ?= torch==2.13.0
 TORCH_VENV ?= .venv-torch
@@ -20,7 +24,7 @@ SOAK_MINUTES ?= 30
 TOTO_VENV ?= .venv-toto
 TOTO_NEEDS := numpy pandas scipy einops jaxtyping typeguard==2.13.3 rotary-embedding-torch toolz pydantic safetensors huggingface_hub
 
-.PHONY: demo test test-torch test-gpu gpu-report example-toto bench bench-watch crash soak fuzz corpus prove clean
+.PHONY: demo test test-torch test-gpu gpu-report example-toto bench bench-watch crash soak sarif fuzz corpus prove clean
 
 demo: $(STAMP)
 	@$(BIN)/recompile-watch analyze --tz UTC $(DEMO) || test $$? -le 2
@@ -44,6 +48,13 @@ crash: $(STAMP)
 
 soak: $(STAMP)
 	$(BIN)/python benchmarks/soak.py --minutes $(SOAK_MINUTES) --markdown docs/soak.md
+
+sarif: $(STAMP) $(SARIF_SCHEMA)
+	SARIF_SCHEMA=$(SARIF_SCHEMA) $(BIN)/python -m pytest tests/report/test_sarif_schema.py
+
+$(SARIF_SCHEMA):
+	mkdir -p $(@D)
+	cd $(@D) && npm pack --silent $(SARIF_PACKAGE) && tar --extract --gzip --file *.tgz --strip-components=1 package/$(@F) && rm -- *.tgz
 
 fuzz: $(STAMP)
 	$(BIN)/python -m tests.fuzz.run --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED) --report docs/fuzzing.md
