@@ -28,9 +28,8 @@ def mistakes(report: object) -> list[str]:
 @pytest.mark.parametrize("log", LOGS, ids=lambda path: path.name)
 def test_a_report_validates(log: Path) -> None:
     """No property is unknown, missing or of the wrong type."""
-    done = subprocess.run(
-        [sys.executable, "-m", "recompile_watch", "analyze", "--tz", "UTC", "--format", "sarif", str(log)], capture_output=True, text=True, check=False, cwd=ROOT
-    )  # fmt: skip
+    command = [sys.executable, "-m", "recompile_watch", "analyze", "--tz", "UTC", "--format", "sarif", str(log)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
     assert mistakes(json.loads(done.stdout)) == []
 
 
