@@ -34,7 +34,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
 # The core as it is read: each module imports only those before it.
 READING_ORDER = (
     "errors", "compile_id", "events", "causes", "prefix_grammar", "carriers", "prefixes", "rules", "scan", "records", "times", "shape", "sightings",
-    "tables", "bulk", "lines", "readers", "detect", "trace", "sums", "context", "engine", "parts", "window", "fingerprint", "phases", "groups",
+    "tables", "rows", "counters", "bulk", "lines", "readers", "detect", "trace", "sums", "context", "engine", "parts", "window", "fingerprint", "phases", "groups",
     "versions", "patterns", "remedies", "advice", "wording", "series", "findings", "stories", "baseline",
     "acceptance", "decision", "analysis",
 )  # fmt: skip

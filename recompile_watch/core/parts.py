@@ -8,10 +8,11 @@ taken as the rest of an earlier record, also begins one: ``agree`` tells.
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from recompile_watch.core.bulk import Bulk, BulkReader, Rows
+from recompile_watch.core.bulk import Bulk, BulkReader
 from recompile_watch.core.detect import Detector
 from recompile_watch.core.lines import LineReader
 from recompile_watch.core.records import HEAD_LINES, Record, RecordOrder
+from recompile_watch.core.rows import Rows
 from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.scan import Matcher
 from recompile_watch.core.sightings import TableRows
@@ -67,7 +68,7 @@ def read_part(
     records = RecordOrder().ordered(closed, [])
     detector = Detector(rules, source, in_bulk=bulk is not None)
     found = [sighting for record in records for sighting in detector.sightings(record)]
-    seen = [_shifted(item, -shift) for item in added_up(found, rows, tables, in_bulk)]
+    seen = [_shifted(item, -shift) for item in (found if in_bulk is None else added_up(found, rows, tables, source))]
     return PartReading(seen, [record.offset for record in records], reader.taken, lines, reader.unread, whole)
 
 

@@ -5,24 +5,21 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
-from math import inf
 from operator import itemgetter, ne
 from typing import NamedTuple
 
-from recompile_watch.core.bulk import BulkReader, Rows
+from recompile_watch.core.counters import Count, telling
 from recompile_watch.core.prefix_grammar import Stamp
+from recompile_watch.core.rows import Rows
 from recompile_watch.core.sightings import Sighting, TableRows, decode, number, typed
 
 MARK_KINDS = frozenset({"model_load", "compile_mode", "gpu_memory"})  # lines of one sum lie between two events of these
 
 
+_COUNTER = ("count", "num_samples", "samples_per_batch")
+_EXACT_DIGITS = 19  # no number with fewer is too large
 # The fields that name and hold a value of which a report only wants the latest.
 _LATEST = {"strategy_daily_return": ("strategy", "return"), "validation_loss": ("target", "value")}
-
-# A call counter as a usage line shows it: offset, time as printed, calls, model, symbol, (number of samples, samples per batch).
-# A plain tuple, of which many go from one process to another.
-Count = tuple[int, tuple[str, str], int, str | None, str | None, tuple[int | None, int | None]]
-
 
 @dataclass(slots=True)
 class Memory:
@@ -42,7 +39,7 @@ class Sums(NamedTuple):
     """Metric lines of one kind in one stretch of a log.
 
     offset, last_offset, stamps, times: of the first and the last (with a time).
-    memory: by stage and model. counts: the call counters, but for those that say the same moment again.
+    memory: by stage and model. counts: the call counters that may tell a latency.
     quotes: real ones by symbol. latest: the latest value by symbol and name.
     """
 
@@ -62,10 +59,8 @@ class Sums(NamedTuple):
 Seen = Sighting | TableRows | Sums
 
 
-def added_up(seen: list[Sighting | TableRows], rows: list[Rows], tables: list[TableRows], reader: BulkReader | None) -> list[Seen]:
+def added_up(seen: list[Sighting | TableRows], rows: list[Rows], tables: list[TableRows], source: str) -> list[Seen]:
     """Everything in the order of the log; the rows added up between the events that must see them in order."""
-    if reader is None:
-        return [*seen]
     found: list[Seen] = []
     all_tables = [*(item for item in seen if isinstance(item, TableRows)), *tables]
     for kind in _LATEST:  # in front of what else stands in the same line
@@ -74,7 +69,7 @@ def added_up(seen: list[Sighting | TableRows], rows: list[Rows], tables: list[Ta
     found += [item for item in seen if not isinstance(item, TableRows)]
     found += [table for table in all_tables if table.kind not in _LATEST]
     for stretch in _stretches(rows, marks):
-        found.append(_sum(stretch, reader))
+        found.append(_sum(stretch, source))
     return sorted(found, key=offset_of) if rows or all_tables else found
 
 
@@ -97,16 +92,17 @@ def offset_of(item: Seen) -> int:
             return item.event.offset
 
 
-def _sum(parts: list[Rows], reader: BulkReader) -> Sums:
+def _sum(parts: list[Rows], source: str) -> Sums:
     kind = parts[0].by.rule.event
     first, last = min(parts, key=lambda rows: rows.offsets[0]), max(parts, key=lambda rows: rows.offsets[-1])
-    stamps = reader.stamp(first.headers[0]), reader.stamp(last.headers[-1])
-    memory = [one for rows in parts for one in _memory(rows, reader)] if kind == "gpu_memory" else []
-    counts = [count for rows in parts if "count" in rows.by.names for count in _counts(rows, reader)]
-    quotes = Counter(symbol for rows in parts for symbol in rows.column("symbol")) if kind == "quote" else {}
+    memory = [one for rows in parts for one in _memory(rows)] if kind == "gpu_memory" else []
+    counts = [count for rows in parts if rows.by.counts for count in _counts(rows)]
+    quotes = Counter(form.symbol for rows in parts for form in rows.forms) if kind == "quote" else {}
     n = sum(len(rows.offsets) for rows in parts)
     memory.sort(key=lambda one: one.offset)
-    return Sums(kind, reader.source, n, first.offsets[0], last.offsets[-1], stamps, memory, sorted(counts, key=itemgetter(0)), _texts(quotes), {})
+    counts.sort(key=itemgetter(0))
+    stamps = first.stamp(0), last.stamp(-1)
+    return Sums(kind, source, n, first.offsets[0], last.offsets[-1], stamps, memory, telling(counts), quotes, {})
 
 
 def _latest(tables: list[TableRows]) -> list[Sums]:
@@ -124,40 +120,43 @@ def _latest(tables: list[TableRows]) -> list[Sums]:
     return [Sums(first.kind, first.source, count, *span, (first.stamp, last.stamp), [], [], {}, latest)]
 
 
-def _memory(rows: Rows, reader: BulkReader) -> list[Memory]:
-    keys = list(zip(rows.column("stage"), rows.column("model"), strict=True))
-    peaks = rows.column("peak_mb")
-    by_key: dict[tuple[bytes | None, bytes | None], list[bytes | None]] = {key: [] for key in set(keys)}
-    if len(by_key) == 1:
-        by_key[keys[0]] = [*peaks]
-    else:
-        for key, peak in zip(keys, peaks, strict=True):
-            by_key[key].append(peak)
-    found = []
-    for (stage, model), cells in by_key.items():
-        first, values = keys.index((stage, model)), _values(cells)
-        highest = max((value for value in values.values() if value is not None), default=None)
-        last = next((value for cell in reversed(cells) if (value := values[cell]) is not None), None)
-        stamp = reader.stamp(rows.headers[first])
-        found.append(Memory(_text(stage), _text(model), rows.offsets[first], rows.line(first), stamp, highest, last, len(cells)))
-    return found
+def _memory(rows: Rows) -> list[Memory]:
+    by_names: dict[tuple[str | None, str | None], list[list[int]]] = {}
+    for indexes in rows.by_form():
+        form = rows.forms[indexes[0]]
+        by_names.setdefault((form.stage, form.model), []).append(indexes)
+    return [_one_memory(rows, *names, groups) for names, groups in by_names.items()]
 
 
-def _counts(rows: Rows, reader: BulkReader) -> list[Count]:
+def _one_memory(rows: Rows, stage: str | None, model: str | None, groups: list[list[int]]) -> Memory:
+    """The memory of the rows of several forms that name the same."""
+    first, n = min(indexes[0] for indexes in groups), sum(map(len, groups))
+    peaks = [peak for indexes in groups if (peak := _peak(rows, indexes)) is not None]
+    highest, last = max((peak for peak, _, _ in peaks), default=None), max(peaks, key=itemgetter(1), default=(None, 0, None))[2]
+    return Memory(stage, model, rows.offsets[first], rows.line(first), rows.stamp(first), highest, last, n)
+
+
+def _peak(rows: Rows, indexes: list[int]) -> tuple[float, int, float] | None:
+    """The highest peak of rows of one form; the row with the last one, and that. None when they show no number."""
+    cut = rows.forms[indexes[0]].numbers["peak_mb"]
+    cells = [rows.lines[index][cut] for index in indexes]
+    if not cells[0].translate(None, b"0123456789.") and len(cells[0]) < _EXACT_DIGITS:  # they are as long, and order as their texts do
+        highest, last = _number(max(cells)), _number(cells[-1])
+        return None if highest is None or last is None else (highest, indexes[-1], last)
+    values = [(value, index) for cell, index in zip(cells, indexes, strict=True) if (value := _number(cell)) is not None]
+    return (max(values)[0], values[-1][1], values[-1][0]) if values else None
+
+
+def _counts(rows: Rows) -> list[Count]:
     """The counters; of lines that only differ in their count only the first is looked at."""
-    settings = list(zip(*map(rows.column, ("num_samples", "samples_per_batch", "symbol")), strict=True))
-    read = {(number, batch, symbol): ((_int(number), _int(batch)), _text(symbol)) for number, batch, symbol in set(settings)}
-    keys = list(zip(settings, rows.headers, strict=True))
-    calls_of, model = rows.column("count"), _text(rows.column("model")[0])
+    pairs = list(zip(rows.lines, rows.forms, strict=True))
+    keys = [(form.symbol, form.header, line[: form.header.size], line[form.settings]) for line, form in pairs]
     found: list[Count] = []
     for index in [0, *compress(range(1, len(keys)), map(ne, keys, keys[1:]))]:
-        calls = _int(calls_of[index])
+        line, form = pairs[index]
+        calls, number, batch = [_int(line[form.numbers[name]]) for name in _COUNTER]
         if calls is not None:
-            key, header = keys[index]
-            numbers, symbol = read[key]
-            stamp = reader.stamp(header)
-            assert stamp is not None  # a row without one is none
-            found.append((rows.offsets[index], (stamp.form, stamp.text), calls, model, symbol, numbers))
+            found.append((rows.offsets[index], form.header.stamp(line), calls, form.model, form.symbol, (number, batch)))
     return found
 
 
@@ -170,39 +169,17 @@ def _real_quotes(rows: Rows) -> Rows:
     return rows.without(wrong) if wrong else rows
 
 
-def _is_price(cell: bytes | None) -> bool:
+def _is_price(cell: bytes) -> bool:
     value = _number(cell)
     return value is not None and value > 0
 
 
-def _values(cells: Sequence[bytes | None]) -> dict[bytes | None, float | None]:
-    """The number that each different cell shows, None where it shows none."""
-    distinct = set(cells)
-    try:
-        values: dict[bytes | None, float | None] = dict(zip(distinct, map(float, distinct), strict=True))  # type: ignore[arg-type]
-    except (ValueError, TypeError):
-        return {cell: _number(cell) for cell in distinct}
-    return {cell: _number(cell) for cell in distinct} if inf in values.values() else values
+def _number(cell: bytes) -> float | None:
+    return number(decode(cell))
 
 
-def _number(cell: bytes | None) -> float | None:
-    return None if cell is None else number(decode(cell))
-
-
-def _texts(counts: Mapping[bytes | None, int]) -> dict[str | None, int]:
-    texts: dict[str | None, int] = {}
-    for cell, count in counts.items():
-        text = _text(cell)
-        texts[text] = texts.get(text, 0) + count
-    return texts
-
-
-def _text(cell: bytes | None) -> str | None:
-    return None if cell is None else decode(cell).strip()
-
-
-def _int(cell: bytes | None) -> int | None:
-    if cell is not None and cell.isdigit() and len(cell) < 19:
+def _int(cell: bytes) -> int | None:
+    if cell.isdigit() and len(cell) < 19:
         return int(cell)
-    value = None if cell is None else typed(decode(cell), "int")
+    value = typed(decode(cell), "int")
     return value if isinstance(value, int) else None
