@@ -171,7 +171,7 @@ class Analysis:
                 self._take_bulk(item.kind, item.source, item.n, (item.times[0], item.offset), (item.times[1], item.last_offset))
                 self._series.add_sums(item)
             case TableRows():
-                self._take_bulk(item.kind, item.source, len(item.rows), (item.time, item.span[0]), (item.time, item.span[1] - 1))
+                self._take_bulk(item.kind, item.source, len(item.at), (item.time, item.span[0]), (item.time, item.span[1] - 1))
                 self._series.add_table(item)
 
     def _take_bulk(self, kind: str, source: str, n: int, first: _Moment, last: _Moment) -> None:

@@ -51,9 +51,13 @@ class Titles:
 
 
 class Found(NamedTuple):
-    """What a region holds: the places behind literals that the ordinary way must look at, metric lines, tables."""
+    """What a region holds: the places behind literals that the ordinary way must look at, metric lines, tables.
+
+    counted: the line numbers of some places in it, ascending.
+    """
 
     ends: list[int]
+    counted: list[tuple[int, int]]
     rows: list[Rows]
     tables: list[TableRows]
 
@@ -129,19 +133,19 @@ class BulkReader:
         """Reads the tables below the titles, but for those in which another literal stands."""
         tables: list[TableRows] = []
         left: list[int] = []
-        counted = 0
+        counted = [(0, line)]
         order = sorted(titles)
         for start, after in pairwise([*order, len(region)]):
             place, stop, by = titles[start]
-            line += region.count(b"\n", counted, start)
-            counted = start
+            line += region.count(b"\n", counted[-1][0], start)
+            counted.append((start, line))
             free = stop <= after and bisect_left(ends, start) == bisect_left(ends, stop + 1)
             table = self._table(region, start, stop, by, offset, line) if free else None
             if table is None:
                 left.append(place)
-            elif table.rows:
+            elif table.at:
                 tables.append(table)
-        return Found(sorted([*ends, *left]) if left else ends, rows, tables)
+        return Found(sorted([*ends, *left]) if left else ends, counted, rows, tables)
 
     def _table(self, region: bytes, start: int, stop: int, by: Titles, offset: int, line: int) -> TableRows | None:
         """The table from ``start`` to ``stop``; None when its title does not plainly begin one."""

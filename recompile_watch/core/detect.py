@@ -36,12 +36,11 @@ class Detector:
         lines, span = [line for line, _ in record.at], (record.offset, record.at[-1][1] + 1)
         table = table_of(record.rule, self._source, record.stamp, texts, extra_fields(record.rule, captured_fields(record)), lines, span)
         if self._in_bulk:
-            return [table] if table.rows else []
+            return [table] if table.at else []
         found: list[Sighting | TableRows] = []
-        for index, values in table.rows:
-            fields = {**table.fixed, **dict(zip(table.names, values, strict=True))}
+        for number, index in enumerate(table.at):
             is_cut = record.cut and record.unterminated and index == len(record.texts) - 1
-            found.append(sighting(self._source, record, fields, place=record.at[index], partial=is_cut))
+            found.append(sighting(self._source, record, table.row(number), place=record.at[index], partial=is_cut))
         return found
 
     def _inside(self, record: Record) -> list[Sighting]:

@@ -115,7 +115,7 @@ def _latest(tables: list[TableRows]) -> list[Sums]:
     name, value = _LATEST[first.kind]
     for table in tables:
         latest.update(zip(zip(table.column("symbol"), table.column(name), strict=True), table.column(value), strict=True))
-    count = sum(len(table.rows) for table in tables)
+    count = sum(len(table.at) for table in tables)
     span = (first.span[0], last.span[1] - 1)
     return [Sums(first.kind, first.source, count, *span, (first.stamp, last.stamp), [], [], {}, latest)]
 

@@ -18,18 +18,18 @@ _DASHES = re.compile(r"\s*-{2,}(?:\s+-{2,})+\s*", re.ASCII)
 
 
 class Cells(NamedTuple):
-    """What a table says: the names of its fields and, for each row, the index of its text and the values."""
+    """What a table says: its fields by name, and the index of each row's text."""
 
-    names: tuple[str, ...]
-    rows: Sequence[tuple[int, tuple[object, ...]]]
+    columns: Mapping[str, Sequence[object]]
+    at: Sequence[int]
 
 
 def table_of(
     rule: Rule, source: str, stamp: Stamp | None, texts: list[str], fixed: Mapping[str, object], lines: Sequence[int], span: tuple[int, int]
 ) -> TableRows:
     """The table that a rule's reader finds in ``texts``; the other arguments as in ``TableRows``."""
-    names, rows = TABLES[rule.reader or ""](texts)
-    return TableRows(rule.event, source, stamp, fixed, names, lines, rows, span)
+    columns, at = TABLES[rule.reader or ""](texts)
+    return TableRows(rule.event, source, stamp, fixed, columns, at, lines, span)
 
 
 @lru_cache(maxsize=64)
@@ -71,15 +71,17 @@ def _strategies(texts: list[str]) -> Cells:
     if "Strategy" in columns and columns["Strategy"] is not first:
         strategies = [name or other for name, other in zip(columns["Strategy"], first, strict=True)]
     numbers = {field: _numbers(columns[name]) for name, field in _TABLE_FIELDS.items() if name in columns}
-    return Cells(("strategy", *numbers), list(enumerate(zip(strategies, *numbers.values(), strict=True), begin)))
+    return Cells({"strategy": strategies, **numbers}, range(begin, begin + len(strategies)))
+
+
+_TARGETS = {f"{target}{ending}": target.lower() for target in ("Close", "High", "Low") for ending in (" Val Loss", "")}
 
 
 def _validation_losses(texts: list[str]) -> Cells:
     begin, columns = _body(texts)
     metrics, values = columns.get("Metric", []), _numbers(columns.get("Value", []))
-    targets = [(metric.removesuffix(" Val Loss"), value) for metric, value in zip(metrics, values, strict=False)]
-    rows = [(index, (target.lower(), value)) for index, (target, value) in enumerate(targets, begin) if target in ("Close", "High", "Low")]
-    return Cells(("target", "value"), rows)
+    rows = [(index, _TARGETS[metric], value) for index, (metric, value) in enumerate(zip(metrics, values, strict=False), begin) if metric in _TARGETS]
+    return Cells({"target": [target for _, target, _ in rows], "value": [value for _, _, value in rows]}, [index for index, _, _ in rows])
 
 
 _STRATEGY_LINE = re.compile(r"Average (?P<name>.+?)(?: Strategy)? (?P<what>Sharpe|Final Day Return|Return): (?P<value>-?[\d.]+|nan)\s*$", re.ASCII)
@@ -96,7 +98,8 @@ def _strategy_lines(texts: list[str]) -> Cells:
             strategy = "Buy & Hold" if name == "Buy and Hold" else name.removesuffix(" Buy and Hold")
             values = found.setdefault(strategy, (index, [strategy, None, None, None]))[1]
             values[_LINE_FIELDS[line["what"]]] = number(line["value"])
-    return Cells(("strategy", "return", "sharpe", "final_day"), [(index, tuple(values)) for index, values in found.values()])
+    columns = zip(*(values for _, values in found.values()), strict=True)
+    return Cells(dict(zip(("strategy", "return", "sharpe", "final_day"), columns, strict=False)), [index for index, _ in found.values()])
 
 
 _NOT_DAILY_RETURNS = frozenset({"annual", "composite"})  # annualised, and a score
@@ -106,14 +109,14 @@ _PAIR = re.compile(r"(\w+)=(-?\d+(?:\.\d+)?(?:e-?\d+)?|nan)")
 
 def _daily_returns(texts: list[str]) -> Cells:
     """The ``returns: avg=0.017 … maxdiff=0.017`` line of a symbol's analysis, or its compact form."""
-    rows: list[tuple[int, tuple[object, ...]]] = []
+    pairs: list[tuple[str, str]] = []
+    at: list[int] = []
     for index, text in enumerate(texts):
         line = _RETURNS.search(text) if "returns" in text else None
         if line is not None:
-            pairs = _PAIR.findall(line["pairs"])
-            values = _numbers([value for _, value in pairs])
-            rows += [(index, (name, value)) for (name, _), value in zip(pairs, values, strict=True) if name not in _NOT_DAILY_RETURNS]
-    return Cells(("strategy", "return"), rows)
+            pairs += [pair for pair in _PAIR.findall(line["pairs"]) if pair[0] not in _NOT_DAILY_RETURNS]
+            at += [index] * (len(pairs) - len(at))
+    return Cells({"strategy": [name for name, _ in pairs], "return": _numbers([value for _, value in pairs])}, at)
 
 
 def _numbers(cells: list[str]) -> list[float | None]:
