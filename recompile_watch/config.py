@@ -2,10 +2,13 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from recompile_watch.core.errors import ConfigError, RuleError
-from recompile_watch.core.remedies import Catalog, parse_catalog
 from recompile_watch.core.rules import Rule, Ruleset, merge, parse_rules
+
+if TYPE_CHECKING:
+    from recompile_watch.core.remedies import Catalog
 
 _ENDING = ".toml"
 CATALOG_FOLDERS = ("remedies", "settings", "models")
@@ -40,8 +43,10 @@ def read_rules(places: Sequence[Path]) -> list[list[Rule]]:
     return groups
 
 
-def load_catalog() -> Catalog:
+def load_catalog() -> "Catalog":
     """The remedies, cases, settings and models that ship with the rules. Raises RuleError with all mistakes."""
+    from recompile_watch.core.remedies import parse_catalog
+
     folder = shipped_rules()
     files = [file for name in CATALOG_FOLDERS for file in sorted((folder / name).glob(f"*{_ENDING}"))]
     return parse_catalog((f"{file.parent.name}/{file.name}", _rule_text(file)) for file in files)
