@@ -44,32 +44,36 @@ class PartReading:
     whole: bool
 
 
-def read_part(
-    part: Part, blocks: Iterable[bytes], behind: Iterable[bytes], source: str, rules: Ruleset, matcher: Matcher | None, bulk: Bulk | None = None
-) -> PartReading:
-    """Reads one part: ``blocks`` are its bytes, ``behind`` those after its end (taken only as far as needed)."""
-    shift = HEAD_LINES if part.start else 0  # only the first lines of a log may go on with a record whose head is cut off
-    in_bulk = None if bulk is None or matcher is None else BulkReader(bulk, matcher, source)
-    reader = LineReader(rules, matcher, line=1 + shift, offset=part.start, before=part.before, bulk=in_bulk)
-    closed: list[Record] = []
-    rows: list[Rows] = []
-    tables: list[TableRows] = []
-    for block in blocks:
-        closed += reader.feed(block)
-        more_rows, more_tables = reader.in_bulk()
-        rows += more_rows
-        tables += more_tables
-    lines, whole = reader.lines - shift, not reader.joiner.is_carrying
-    if part.end is None:
-        closed += reader.end()
-        lines = reader.lines - shift
-    else:
-        closed += _drain(reader, behind, part.end)
-    records = RecordOrder().ordered(closed, [])
-    detector = Detector(rules, source, in_bulk=bulk is not None)
-    found = [sighting for record in records for sighting in detector.sightings(record)]
-    seen = [_shifted(item, -shift) for item in (found if in_bulk is None else added_up(found, rows, tables, source))]
-    return PartReading(seen, [record.offset for record in records], reader.taken, lines, reader.unread, whole)
+class PartReader:
+    """Reads parts of one source, one after the other; what repeats from part to part is remembered."""
+
+    def __init__(self, source: str, rules: Ruleset, matcher: Matcher | None, bulk: Bulk | None = None) -> None:
+        self._source, self._rules, self._matcher = source, rules, matcher
+        self._bulk = None if bulk is None or matcher is None else BulkReader(bulk, matcher, source)
+        self._detector = Detector(rules, source, in_bulk=bulk is not None)
+
+    def read(self, part: Part, blocks: Iterable[bytes], behind: Iterable[bytes]) -> PartReading:
+        """Reads one part: ``blocks`` are its bytes, ``behind`` those after its end (taken only as far as needed)."""
+        shift = HEAD_LINES if part.start else 0  # only the first lines of a log may go on with a record whose head is cut off
+        reader = LineReader(self._rules, self._matcher, line=1 + shift, offset=part.start, before=part.before, bulk=self._bulk)
+        closed: list[Record] = []
+        rows: list[Rows] = []
+        tables: list[TableRows] = []
+        for block in blocks:
+            closed += reader.feed(block)
+            more_rows, more_tables = reader.in_bulk()
+            rows += more_rows
+            tables += more_tables
+        lines, whole = reader.lines - shift, not reader.joiner.is_carrying
+        if part.end is None:
+            closed += reader.end()
+            lines = reader.lines - shift
+        else:
+            closed += _drain(reader, behind, part.end)
+        records = RecordOrder().ordered(closed, [])
+        found = [sighting for record in records for sighting in self._detector.sightings(record)]
+        seen = found if self._bulk is None else added_up(found, rows, tables, self._source)
+        return PartReading([_shifted(item, -shift) for item in seen], [record.offset for record in records], reader.taken, lines, reader.unread, whole)
 
 
 def agree(part: PartReading, after: PartReading, after_end: int | None) -> bool:
