@@ -28,11 +28,13 @@ def run(arguments: argparse.Namespace, _name: tuple[str, ...]) -> int:
 
     with progress_over(inputs.sources) as on_progress:
         reader = Reader(inputs.rules, inputs.matcher, inputs.options, on_progress)
-        analysis = reader.analyse(inputs.sources)
-    from recompile_watch.cli.rendering import rendered
+        read = reader.begin(inputs.sources)
+        from recompile_watch.cli.rendering import rendered
+        from recompile_watch.core.analysis import analysed
 
+        catalog, analysis = load_catalog(), analysed(inputs.rules, read)
     facts = inputs.facts(reader.facts, arguments.torch_version)
-    report = analysis.report(facts, load_catalog())
+    report = analysis.report(facts, catalog)
     if weights is not None:
         report = weights.weighed(report)
     write_result(rendered(report, arguments), arguments.output)

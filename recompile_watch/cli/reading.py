@@ -21,7 +21,7 @@ from recompile_watch.sources.find import SourceFile
 from recompile_watch.survey import SourceReading, Survey, SurveyOptions
 
 if TYPE_CHECKING:
-    from recompile_watch.core.analysis import Analysis, SourceFacts
+    from recompile_watch.core.analysis import SourceFacts
 
 
 class Reader:
@@ -39,18 +39,14 @@ class Reader:
         for source, items in self._read(sources, None):
             yield source, [item for item in items if isinstance(item, Event)]
 
-    def analyse(self, sources: Sequence[SourceFile]) -> Analysis:
-        """All events of all sources, taken in; metric lines in bulk, unless each one's time matters."""
-        has_window = self._options.since is not None or self._options.until is not None
-        read = self._read(sources, None if has_window else Bulk.of(self._rules))
-        first = next(read, None)
-        from recompile_watch.core.analysis import Analysis  # with several jobs, all of them are at work by now
+    def begin(self, sources: Sequence[SourceFile]) -> Iterator[Sequence[Item]]:
+        """What an analysis takes: metric lines in bulk, unless each one's time matters.
 
-        analysis = Analysis(self._rules)
-        for _, items in chain([first] if first is not None else (), read):
-            for item in items:
-                analysis.take(item)
-        return analysis
+        The reading has begun when this returns: with several jobs, all of them are at work and the caller is free.
+        """
+        has_window = self._options.since is not None or self._options.until is not None
+        read = (items for _, items in self._read(sources, None if has_window else Bulk.of(self._rules)))
+        return chain([next(read, ())], read)
 
     def _read(self, sources: Sequence[SourceFile], bulk: Bulk | None) -> Iterator[tuple[SourceFile, Sequence[Item]]]:
         options = SurveyOptions(lambda source: _time_options(source, self._options), _jobs(self._options.jobs), bulk, self._on_progress)
