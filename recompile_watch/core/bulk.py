@@ -16,8 +16,8 @@ from typing import NamedTuple
 from recompile_watch.core.prefix_grammar import LOGGING_LINE, Stamp
 from recompile_watch.core.prefixes import are_plain
 from recompile_watch.core.records import BEFORE_BYTES, MAX_RECORD_BYTES
-from recompile_watch.core.rules import Rule, Ruleset
 from recompile_watch.core.rows import HEADER, TO_ZERO, HeaderForm, RowPattern, Rows, Shapes, header_form, make_room
+from recompile_watch.core.rules import Rule, Ruleset
 from recompile_watch.core.scan import Matcher
 from recompile_watch.core.sightings import TableRows, decode, extra_fields, typed_fields
 from recompile_watch.core.tables import TABLES, table_of

@@ -73,7 +73,9 @@ class PartReader:
         records = RecordOrder().ordered(closed, [])
         found = [sighting for record in records for sighting in self._detector.sightings(record)]
         seen = found if self._bulk is None else added_up(found, rows, tables, self._source)
-        return PartReading([_shifted(item, -shift) for item in seen], [record.offset for record in records], reader.taken, lines, reader.unread, whole)
+        return PartReading(
+            [_shifted(item, -shift) for item in seen], [record.offset for record in records], reader.taken, lines, reader.unread, whole
+        )
 
 
 def agree(part: PartReading, after: PartReading, after_end: int | None) -> bool:

@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import compress
 from operator import itemgetter, ne
@@ -20,6 +20,7 @@ _COUNTER = ("count", "num_samples", "samples_per_batch")
 _EXACT_DIGITS = 19  # no number with fewer is too large
 # The fields that name and hold a value of which a report only wants the latest.
 _LATEST = {"strategy_daily_return": ("strategy", "return"), "validation_loss": ("target", "value")}
+
 
 @dataclass(slots=True)
 class Memory:
