@@ -43,7 +43,7 @@ class _Run:
         if moment is None:
             return False
         before, self.last = self.last, (stamp, symbol)
-        if before == self.last:
+        if before == self.last:  # of the lines that show one second only the first counts
             return True
         if before is None or before[1] != symbol:  # a new symbol always begins a window
             self.window = None if before is None else _Window(stamp, moment, calls)
@@ -52,6 +52,7 @@ class _Run:
         if self.window is None or calls < self.window.calls or not _lies_near(stamp, moment, self.window):
             self.window = None
             return False
+        self.left_out = count
         return True
 
 
@@ -68,7 +69,6 @@ def telling(counts: Iterable[Count]) -> list[Count]:
     for count in counts:
         run = runs.get(count[5]) or runs.setdefault(count[5], _Run())
         if run.leaves_out(count):
-            run.left_out = count
             continue
         if run.left_out is not None:  # it is the latest line before this one
             found.append(run.left_out)

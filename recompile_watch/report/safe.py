@@ -35,7 +35,7 @@ _SECRETS = (
      re.compile(r"\b((?:proxy-)?authorization['\"]?\s*[:=]\s*['\"]?)(?:\w+\s+)?[^\s'\",;]{6,}", re.IGNORECASE), r"\1***"),
     (("bearer",),
      re.compile(r"\b(Bearer\s+)[\w.~+/=-]{8,}", re.IGNORECASE), r"\1***"),
-    (("sk-", "sk_", "rk-", "rk_", "pk", "xox", "gh", "glpat-", "hf_", "ak", "asia", "aiza", "ck", "eyj"),
+    (("sk-", "sk_", "rk-", "rk_", "pk", "xox", "gh", "github_pat_", "glpat-", "hf_", "ak", "asia", "aiza", "ck", "eyj"),
      re.compile(r"\b(?:sk|rk|pk)[-_](?:[a-z]+[-_])*[A-Za-z0-9_-]{16,}|\bxox[abeoprs]-[\w-]{8,}|\bgh[opsur]_\w{16,}|\bgithub_pat_\w{16,}"
                 r"|\bglpat-[\w-]{16,}|\bhf_[A-Za-z0-9]{16,}|\b(?:AKIA|ASIA)[0-9A-Z]{12,}|\bAIza[\w-]{30,}|\b(?:PK|AK|CK)[A-Z0-9]{16,24}\b"
                 r"|\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?"), "***"),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
 from recompile_watch.core.analysis import Analysis, Facts, SourceFacts
 from recompile_watch.core.bulk import Bulk
 from recompile_watch.core.engine import SourceEngine
+from recompile_watch.core.rows import RowPattern
 from recompile_watch.report.json import json_text, report_to_json
 from tests.conftest import TIMES, matcher, rules
 
@@ -37,6 +39,8 @@ MESSAGES = [TABLE, LOSSES, DETAIL]
 ROWS = [
     "GPU[0] toto_predict_begin(BTCUSD) alloc=609.7 MB reserved=1092.6 MB peak=609.7 MB",
     "GPU[0] toto_pipeline_loaded alloc=609.7 MB reserved=652.2 MB peak=1.2.3 MB",
+    "GPU[0] chronos2_predict_end(C2C1) alloc=609.7 MB reserved=1092.6 MB peak=%d.7 MB",
+    "GPU[0] chronos3_predict_end(None) alloc=609.7 MB reserved=1092.6 MB peak=%d MB",
     "GPU[1] profile_run_0 alloc=12.0 MB reserved=14.0 MB peak=13.0 MB",
     "Toto GPU usage symbol=BTCUSD num_samples=3072 samples_per_batch=384 peak=1025.8 MB delta=416.1 MB (count=%d)",
     "Toto GPU usage symbol=ETHUSD num_samples=3072 samples_per_batch=384 peak=1025.8 MB delta=416.1 MB (count=%d) MB reserved=7",
@@ -123,6 +127,14 @@ def test_bulk_says_what_events_say(seed: int) -> None:
     whole = reported(data, None, len(data))
     assert reported(data, Bulk.of(rules()), len(data)) == whole
     assert reported(data, Bulk.of(rules()), 1500) == whole
+
+
+def test_a_pattern_that_tells_digits_apart_is_not_read_in_bulk() -> None:
+    """Lines are told apart by their shape, in which all digits are one."""
+    usage = next(rule for rule in rules().rules if rule.id == "bot.gpu_memory.usage")
+    assert RowPattern.of(usage) is not None
+    assert RowPattern.of(replace(usage, text=usage.text.replace(b"Toto", b"T0to"))) is None
+    assert RowPattern.of(replace(usage, text=usage.text.replace(rb"\d+", b"[0-9]+"))) is None
 
 
 def test_tables_and_rows_are_read_in_bulk() -> None:
