@@ -6,6 +6,7 @@ no object.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from recompile_watch.core.events import Event
 from recompile_watch.core.sightings import TableRows
@@ -155,7 +156,9 @@ class Series:
     def add_sums(self, sums: Sums) -> None:
         """Takes metric lines and tables that were added up."""
         for memory in sums.memory:
-            self._merge_memory(memory.stage, [memory.model, memory.highest, memory.last, memory.n])
+            self._merge_memory(memory.stage, [memory.model, memory.highest, None, memory.n])
+        for memory in sorted(sums.memory, key=attrgetter("last_offset")):  # two models may take turns in one stage
+            self._merge_memory(memory.stage, [None, None, memory.last, 0])
         for symbol, times in sums.quotes.items():
             _count(self._real, symbol, times)
         for key, value in sums.latest.items():

@@ -24,7 +24,10 @@ _LATEST = {"strategy_daily_return": ("strategy", "return"), "validation_loss": (
 
 @dataclass(slots=True)
 class Memory:
-    """GPU memory of one stage of a model, in MB of 1e6 bytes. offset, line, stamp: of its first line."""
+    """GPU memory of one stage of a model, in MB of 1e6 bytes. offset, line, stamp: of its first line.
+
+    highest, last: peaks. last_offset: of the line that shows the last one.
+    """
 
     stage: str | None
     model: str | None
@@ -33,6 +36,7 @@ class Memory:
     stamp: Stamp | None
     highest: float | None = None
     last: float | None = None
+    last_offset: int = 0
     n: int = 0
 
 
@@ -133,8 +137,9 @@ def _one_memory(rows: Rows, stage: str | None, model: str | None, groups: list[l
     """The memory of the rows of several forms that name the same."""
     first, n = min(indexes[0] for indexes in groups), sum(map(len, groups))
     peaks = [peak for indexes in groups if (peak := _peak(rows, indexes)) is not None]
-    highest, last = max((peak for peak, _, _ in peaks), default=None), max(peaks, key=itemgetter(1), default=(None, 0, None))[2]
-    return Memory(stage, model, rows.offsets[first], rows.line(first), rows.stamp(first), highest, last, n)
+    highest = max((peak for peak, _, _ in peaks), default=None)
+    _, at, last = max(peaks, key=itemgetter(1), default=(None, 0, None))
+    return Memory(stage, model, rows.offsets[first], rows.line(first), rows.stamp(first), highest, last, rows.offsets[at], n)
 
 
 def _peak(rows: Rows, indexes: list[int]) -> tuple[float, int, float] | None:
