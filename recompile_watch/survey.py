@@ -22,7 +22,9 @@ from recompile_watch.sources.find import SourceFile
 from recompile_watch.sources.read import Unread, plain_size, read_blocks, read_range
 from recompile_watch.workers import CAN_FORK, WorkerDiedError, in_order
 
-PART_BYTES = 8 << 20
+# A part is held in memory until it is read; small ones let all jobs end together, large ones cost fewer hand-overs.
+PART_BYTES, LARGE_PART_BYTES = 8 << 20, 16 << 20
+_PARTS_A_JOB = 16
 _DRAIN_BLOCK = 1 << 16
 
 
@@ -98,7 +100,7 @@ class Survey:
         reader = PartReader(source.path, self._rules, self._matcher, self._options.bulk)
         lines, tally = 0, Tally(size)
         held: tuple[Part, PartReading] | None = None
-        for part, part_reading in self._readings(reader, source.path, _parts(source.path, size)):
+        for part, part_reading in self._readings(reader, source.path, _parts(source.path, size, self._options.jobs)):
             if held is not None:
                 before, before_reading = held
                 if agree(before_reading, part_reading, part.end):
@@ -147,12 +149,13 @@ def _divides(source: SourceFile) -> bool:
     return not is_trace(head) and shape_of(head).wrap_width is None
 
 
-def _parts(path: str, size: int) -> list[Part]:
-    """Ranges of about ``PART_BYTES`` that begin and end at lines."""
+def _parts(path: str, size: int, jobs: int) -> list[Part]:
+    """Ranges of about one length that begin and end at lines."""
+    part_bytes = min(max(PART_BYTES, size // (jobs * _PARTS_A_JOB)), LARGE_PART_BYTES)
     parts: list[Part] = []
     start, before = 0, b""
     while start < size:
-        border = _line_start(path, start + PART_BYTES, size)
+        border = _line_start(path, start + part_bytes, size)
         end, next_before = border if border is not None else (None, b"")
         parts.append(Part(start, end, before))
         if end is None:
