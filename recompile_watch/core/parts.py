@@ -30,13 +30,14 @@ class Part:
 
 @dataclass(slots=True)
 class PartReading:
-    """What one part holds. Line numbers count from 1 at the part's own start.
+    """What one part holds. Line numbers count from ``first_line`` at the part's own start.
 
     heads: offsets of the lines that begin a record in it. taken: offsets of lines behind its end that go on with
     its records. whole: no line was cut by its carrier at the end of the part.
     """
 
     seen: list[Seen]
+    first_line: int
     heads: list[int]
     taken: list[int]
     lines: int
@@ -72,10 +73,8 @@ class PartReader:
             closed += _drain(reader, behind, part.end)
         records = RecordOrder().ordered(closed, [])
         found = [sighting for record in records for sighting in self._detector.sightings(record)]
-        seen = found if self._bulk is None else added_up(found, rows, tables, self._source)
-        return PartReading(
-            [_shifted(item, -shift) for item in seen], [record.offset for record in records], reader.taken, lines, reader.unread, whole
-        )
+        seen: list[Seen] = [*found] if self._bulk is None else added_up(found, rows, tables, self._source)
+        return PartReading(seen, 1 + shift, [record.offset for record in records], reader.taken, lines, reader.unread, whole)
 
 
 def agree(part: PartReading, after: PartReading, after_end: int | None) -> bool:
@@ -87,7 +86,8 @@ def agree(part: PartReading, after: PartReading, after_end: int | None) -> bool:
 
 def numbered(reading: PartReading, lines_before: int) -> list[Seen]:
     """What the part holds, with the line numbers of the whole source."""
-    return [_shifted(item, lines_before) for item in reading.seen] if lines_before else reading.seen
+    by = lines_before + 1 - reading.first_line
+    return [_shifted(item, by) for item in reading.seen] if by else reading.seen
 
 
 def _drain(reader: LineReader, behind: Iterable[bytes], end: int) -> list[Record]:
@@ -100,10 +100,9 @@ def _drain(reader: LineReader, behind: Iterable[bytes], end: int) -> list[Record
 
 
 def _shifted(item: Seen, lines: int) -> Seen:
-    if not lines:
-        return item
     if isinstance(item, Sums):
         return item._replace(memory=[replace(memory, line=memory.line + lines) for memory in item.memory])
     if isinstance(item, TableRows):
-        return item._replace(lines=[line + lines for line in item.lines])
+        of = item.lines
+        return item._replace(lines=range(of.start + lines, of.stop + lines) if isinstance(of, range) else [line + lines for line in of])
     return item._replace(event=item.event._replace(line=item.event.line + lines))
