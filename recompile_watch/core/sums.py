@@ -71,8 +71,7 @@ def added_up(seen: list[Sighting | TableRows], rows: list[Rows], tables: list[Ta
     for kind in _LATEST:  # in front of what else stands in the same line
         found += _latest([table for table in all_tables if table.kind == kind])
     marks = [(item.event.offset, item.event.line) for item in seen if isinstance(item, Sighting) and item.event.kind in MARK_KINDS]
-    found += [item for item in seen if not isinstance(item, TableRows)]
-    found += [table for table in all_tables if table.kind not in _LATEST]
+    found += [item for item in [*seen, *tables] if not isinstance(item, TableRows) or item.kind not in _LATEST]
     for stretch in _stretches(rows, marks):
         found.append(_sum(stretch, source))
     return sorted(found, key=offset_of) if rows or all_tables else found

@@ -146,3 +146,12 @@ def test_tables_and_rows_are_read_in_bulk() -> None:
     kinds = [type(item).__name__ for item in engine.feed(PADDING * 60 + text.encode()) + engine.end()]
     assert sorted(set(kinds)) == ["Sums", "TableRows"]
     assert kinds.count("TableRows") == 9
+
+
+def test_events_of_one_line_keep_their_order() -> None:
+    """A carriage return makes two messages of one line: a table, and a recompile that another process wrote into it."""
+    data = PADDING + (
+        b"V1120 10:33:47 t:6] [7] [__s] Recompiling function g in v\r2025-11-20T10:28:52.3 Backtest summary for D (0 simulation)"
+        b"\r2025-11-20T10:28:52.1 2025-11-20T10:28:52.3   -- --\r2025-11-20T10:28:52   g\r2"
+    )
+    assert reported(data, Bulk.of(rules()), len(data)) == reported(data, None, len(data))
