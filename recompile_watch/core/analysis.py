@@ -1,6 +1,6 @@
 """Events become a report: counts, findings, series and a status. Parts of a log add up: see ``Analysis.merge``."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -184,7 +184,7 @@ class Analysis:
                 self._series.add_sums(item)
                 self._slices.add_sums(item)
             case TableRows():
-                self._take_bulk(item.kind, item.source, len(item.rows), (item.time, item.span[0]), (item.time, item.span[1] - 1))
+                self._take_bulk(item.kind, item.source, len(item.at), (item.time, item.span[0]), (item.time, item.span[1] - 1))
                 self._series.add_table(item)
                 at = self._at(item.time)
                 if at is not None:
@@ -359,6 +359,15 @@ def _parsed(time: str) -> datetime | None:
         return datetime.fromisoformat(time)
     except ValueError:
         return None
+
+
+def analysed(rules: Ruleset, read: Iterable[Iterable[Item]]) -> Analysis:
+    """An analysis that has taken everything in."""
+    analysis = Analysis(rules)
+    for items in read:
+        for item in items:
+            analysis.take(item)
+    return analysis
 
 
 def _torch_version(facts: Facts) -> tuple[str | None, str | None]:
