@@ -4,7 +4,8 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import compress, islice, pairwise
+from itertools import compress, groupby, islice, pairwise
+from math import inf
 from operator import itemgetter, ne
 from typing import NamedTuple
 
@@ -16,7 +17,6 @@ from recompile_watch.core.sightings import Sighting, TableRows, decode, number, 
 MARK_KINDS = frozenset({"model_load", "compile_mode", "gpu_memory"})  # lines of one sum lie between two events of these
 
 _COUNTER = ("count", "num_samples", "samples_per_batch")
-_EXACT_DIGITS = 19  # no number with fewer is too large
 # The fields that name and hold a value of which a report only wants the latest.
 _LATEST = {"strategy_daily_return": ("strategy", "return"), "validation_loss": ("target", "value")}
 
@@ -67,20 +67,12 @@ class Sums(NamedTuple):
     dated: Sequence[tuple[str, int, Mapping[str | None, float]]] = ()
 
 
-class _Alike(NamedTuple):
-    """Rows of one form, in log order.
-
-    offsets, lines: of each. first: index of the first one in ``rows``. runs: the ten seconds in which they were written,
-    with the begin and end of the rows of each. peaks: the highest of each run, None where it shows none.
-    """
+class _Part(NamedTuple):
+    """Rows of one rule. groups: the rows of each form. peaks: GPU memory of each, minus infinity where it shows none; empty for other kinds."""
 
     rows: Rows
-    form: RowForm
-    first: int
-    offsets: Sequence[int]
-    lines: Sequence[bytes]
-    runs: list[tuple[Stamp, int, int]]
-    peaks: list[float | None]
+    groups: list[list[int]]
+    peaks: list[float]
 
 
 Seen = Sighting | TableRows | Sums
@@ -90,13 +82,25 @@ def added_up(seen: list[Sighting | TableRows], rows: list[Rows], tables: list[Ta
     """Everything in the order of the log; the rows added up between the events that must see them in order."""
     found: list[Seen] = []
     all_tables = [*(item for item in seen if isinstance(item, TableRows)), *tables]
-    for kind in _LATEST:  # in front of what else stands in the same line
-        found += _latest([table for table in all_tables if table.kind == kind])
+    shared = _shared_lines(seen) if all_tables else frozenset()
+    for kind in _LATEST:
+        tables_of_kind = sorted((table for table in all_tables if table.kind == kind), key=offset_of)
+        groups = groupby(tables_of_kind, key=lambda table: table.span[0] in shared)
+        found += [_latest([*group]) for is_shared, group in groups if not is_shared]
     marks = [(item.event.offset, item.event.line) for item in seen if isinstance(item, Sighting) and item.event.kind in MARK_KINDS]
-    found += [item for item in [*seen, *tables] if not isinstance(item, TableRows) or item.kind not in _LATEST]
+    for item in [*seen, *tables]:
+        if not isinstance(item, TableRows) or item.kind not in _LATEST:
+            found.append(item)
+        elif item.span[0] in shared:
+            found.append(_latest([item]))
     for stretch in _stretches(rows, marks):
         found.append(_sum(stretch, source))
     return sorted(found, key=offset_of) if rows or all_tables else found
+
+
+def _shared_lines(seen: list[Sighting | TableRows]) -> frozenset[int]:
+    """The lines in which several things begin; there each keeps its place."""
+    return frozenset(one for one, other in pairwise(sorted(map(offset_of, seen))) if one == other)
 
 
 def _stretches(rows: list[Rows], marks: list[tuple[int, int]]) -> Iterable[list[Rows]]:
@@ -121,61 +125,70 @@ def offset_of(item: Seen) -> int:
 def _sum(parts: list[Rows], source: str) -> Sums:
     kind = parts[0].by.rule.event
     first, last = min(parts, key=lambda rows: rows.offsets[0]), max(parts, key=lambda rows: rows.offsets[-1])
-    alike = [group for rows in parts for group in _by_form(rows)]
-    memory = _memory(alike) if kind == "gpu_memory" else []
+    taken = [_Part(rows, rows.by_form(), _peaks(rows) if kind == "gpu_memory" else []) for rows in parts]
+    memory = [one for part in taken for one in _memory(part)] if kind == "gpu_memory" else []
     counts = [count for rows in parts if rows.by.counts for count in _counts(rows)]
     quotes = Counter(form.symbol for rows in parts for form in rows.forms) if kind == "quote" else {}
     n = sum(len(rows.offsets) for rows in parts)
+    memory.sort(key=lambda one: one.offset)
     counts.sort(key=itemgetter(0))
     offsets, stamps = (first.offsets[0], last.offsets[-1]), (first.stamp(0), last.stamp(-1))
-    return Sums(kind, source, n, *offsets, stamps, memory, telling(counts), quotes, {}, _moments(alike))
+    return Sums(kind, source, n, *offsets, stamps, memory, telling(counts), quotes, {}, _moments(taken))
 
 
-def _by_form(rows: Rows) -> Iterable[_Alike]:
-    """The rows of each form."""
-    for indexes in rows.by_form():
-        form = rows.forms[indexes[0]]
-        lines = [rows.lines[index] for index in indexes]
-        keys = [line[:TEN_SECONDS] for line in lines]
-        begins = [0, *compress(range(1, len(keys)), map(ne, keys, islice(keys, 1, None)))]
-        runs = [(form.header.ten_seconds(lines[begin]), begin, end) for begin, end in pairwise([*begins, len(lines)])]
-        yield _Alike(rows, form, indexes[0], [rows.offsets[index] for index in indexes], lines, runs, _peaks(form, lines, runs))
+def _peaks(rows: Rows) -> list[float]:
+    cells = rows.column("peak_mb")
+    if not b"".join(cells).translate(None, b"0123456789."):
+        try:
+            peaks = list(map(float, cells))
+        except ValueError:  # an empty cell, or two points in one
+            peaks = [inf]
+        if inf not in peaks:
+            return peaks
+    return [-inf if (value := _number(cell)) is None else value for cell in cells]
 
 
-def _peaks(form: RowForm, lines: list[bytes], runs: list[tuple[Stamp, int, int]]) -> list[float | None]:
-    cut = form.numbers.get("peak_mb")
-    if cut is None:
-        return [None] * len(runs)
-    cells = [line[cut] for line in lines]
-    return [_highest(cells[begin:end]) for _, begin, end in runs]
-
-
-def _highest(cells: list[bytes]) -> float | None:
-    """The highest number in cells of one form; None when they show none."""
-    if not cells[0].translate(None, b"0123456789.") and len(cells[0]) < _EXACT_DIGITS:  # they are as long, and order as their texts do
-        return _number(max(cells))
-    return max((value for cell in cells if (value := _number(cell)) is not None), default=None)
-
-
-def _moments(alike: list[_Alike]) -> list[Moment]:
+def _moments(parts: list[_Part]) -> list[Moment]:
     """The rows by the time that their headers print, with the highest of their peaks, if they have any."""
     counts: dict[Stamp, int] = {}
     highest: dict[Stamp, dict[str | None, float]] = {}
-    for group in alike:
-        model = group.form.model
-        for (stamp, begin, end), peak in zip(group.runs, group.peaks, strict=True):
+    for part in parts:
+        runs = _runs(part)
+        for stamp, begin, end in runs:
             counts[stamp] = counts.get(stamp, 0) + end - begin
-            if peak is not None:
-                by_model = highest.setdefault(stamp, {})
-                by_model[model] = max(peak, by_model.get(model, peak))
+        if part.peaks:
+            _see_peaks(part, runs, highest)
     return [(stamp, n, highest.get(stamp, {})) for stamp, n in counts.items()]
 
 
-def _latest(tables: list[TableRows]) -> list[Sums]:
-    """Tables of one kind as one sum."""
-    if not tables:
-        return []
-    tables = sorted(tables, key=offset_of)
+def _runs(part: _Part) -> list[tuple[Stamp, int, int]]:
+    """The ten seconds in which the rows were written, each with the begin and end of its rows."""
+    rows, _, _ = part
+    keys: list[object] = [line[:TEN_SECONDS] for line in rows.lines]
+    if len({form.header.is_utc for form in _forms(part)}) > 1:
+        keys = [(key, form.header.is_utc) for key, form in zip(keys, rows.forms, strict=True)]
+    begins = [0, *compress(range(1, len(keys)), map(ne, keys, islice(keys, 1, None)))]
+    return [(rows.forms[begin].header.ten_seconds(rows.lines[begin]), begin, end) for begin, end in pairwise([*begins, len(keys)])]
+
+
+def _see_peaks(part: _Part, runs: list[tuple[Stamp, int, int]], highest: dict[Stamp, dict[str | None, float]]) -> None:
+    """Takes in the highest peak of each run of rows, by model."""
+    rows, _, peaks = part
+    models = {form.model for form in _forms(part)}
+    for model in models:
+        mine = peaks if len(models) == 1 else [peak if form.model == model else -inf for peak, form in zip(peaks, rows.forms, strict=True)]
+        for stamp, begin, end in runs:
+            peak, by_model = max(mine[begin:end]), highest.setdefault(stamp, {})
+            if peak > by_model.get(model, -inf):
+                by_model[model] = peak
+
+
+def _forms(part: _Part) -> Iterable[RowForm]:
+    return (part.rows.forms[indexes[0]] for indexes in part.groups)
+
+
+def _latest(tables: list[TableRows]) -> Sums:
+    """Tables of one kind, in log order, as one sum."""
     dated = [table for table in tables if table.stamp is not None] or tables
     first, last, latest = dated[0], dated[-1], dict[tuple[object, object], object]()
     name, value = _LATEST[first.kind]
@@ -185,30 +198,26 @@ def _latest(tables: list[TableRows]) -> list[Sums]:
     span = (first.span[0], last.span[1] - 1)
     no_peaks: Mapping[str | None, float] = {}
     moments = [(table.stamp, len(table.at), no_peaks) for table in tables if table.stamp is not None]
-    return [Sums(first.kind, first.source, count, *span, (first.stamp, last.stamp), [], [], {}, latest, moments)]
+    return Sums(first.kind, first.source, count, *span, (first.stamp, last.stamp), [], [], {}, latest, moments)
 
 
-def _memory(alike: list[_Alike]) -> list[Memory]:
-    by_names: dict[tuple[str | None, str | None], list[_Alike]] = {}
-    for group in alike:
-        by_names.setdefault((group.form.stage, group.form.model), []).append(group)
-    return sorted((_one_memory(*names, groups) for names, groups in by_names.items()), key=lambda one: one.offset)
+def _memory(part: _Part) -> list[Memory]:
+    by_names: dict[tuple[str | None, str | None], list[list[int]]] = {}
+    for indexes in part.groups:
+        form = part.rows.forms[indexes[0]]
+        by_names.setdefault((form.stage, form.model), []).append(indexes)
+    return [_one_memory(part, *names, groups) for names, groups in by_names.items()]
 
 
-def _one_memory(stage: str | None, model: str | None, groups: list[_Alike]) -> Memory:
+def _one_memory(part: _Part, stage: str | None, model: str | None, groups: list[list[int]]) -> Memory:
     """The memory of the rows of several forms that name the same."""
-    first = min(groups, key=lambda group: group.offsets[0])
-    highest = max((peak for group in groups for peak in group.peaks if peak is not None), default=None)
-    last_offset, last = max((found for group in groups if (found := _last_peak(group)) is not None), default=(0, None))
-    line, stamp, n = first.rows.line(first.first), first.rows.stamp(first.first), sum(len(group.lines) for group in groups)
-    return Memory(stage, model, first.offsets[0], line, stamp, highest, last, last_offset, n)
-
-
-def _last_peak(group: _Alike) -> tuple[int, float] | None:
-    """The last peak that the rows show, and the offset of its line in front."""
-    cut = group.form.numbers["peak_mb"]
-    pairs = zip(reversed(group.offsets), reversed(group.lines), strict=True)
-    return next(((offset, value) for offset, line in pairs if (value := _number(line[cut])) is not None), None)
+    rows, _, peaks = part
+    first, n = min(indexes[0] for indexes in groups), sum(map(len, groups))
+    highest = max(max(map(peaks.__getitem__, indexes)) for indexes in groups)
+    if highest == -inf:
+        return Memory(stage, model, rows.offsets[first], rows.line(first), rows.stamp(first), n=n)
+    last = max(next((index for index in reversed(indexes) if peaks[index] > -inf), 0) for indexes in groups)
+    return Memory(stage, model, rows.offsets[first], rows.line(first), rows.stamp(first), highest, peaks[last], rows.offsets[last], n)
 
 
 def _counts(rows: Rows) -> list[Count]:

@@ -148,10 +148,20 @@ def test_tables_and_rows_are_read_in_bulk() -> None:
     assert kinds.count("TableRows") == 9
 
 
-def test_events_of_one_line_keep_their_order() -> None:
+@pytest.mark.parametrize(
+    "line",
+    [
+        (
+            b"V1120 10:33:47 t:6] [7] [__s] Recompiling function g in v\r2025-11-20T10:28:52.3 Backtest summary for D (0 simulation)"
+            b"\r2025-11-20T10:28:52.1 2025-11-20T10:28:52.3   -- --\r2025-11-20T10:28:52   g\r2"
+        ),
+        (
+            b"V1120 10:55:30 5:1] [__s] Recompiling function )\r2025-10-30 09:08:02 UTC | 1EDT |  NZDT | y:_:8 \x1b[mINFO\x1b[m |"
+            b"D analysis strategy=s side=returns: g=0"
+        ),
+    ],
+)
+def test_events_of_one_line_keep_their_order(line: bytes) -> None:
     """A carriage return makes two messages of one line: a table, and a recompile that another process wrote into it."""
-    data = PADDING + (
-        b"V1120 10:33:47 t:6] [7] [__s] Recompiling function g in v\r2025-11-20T10:28:52.3 Backtest summary for D (0 simulation)"
-        b"\r2025-11-20T10:28:52.1 2025-11-20T10:28:52.3   -- --\r2025-11-20T10:28:52   g\r2"
-    )
+    data = PADDING + line
     assert reported(data, Bulk.of(rules()), len(data)) == reported(data, None, len(data))
