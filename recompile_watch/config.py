@@ -1,16 +1,23 @@
-"""Finds and reads what the user and the package configure: rules, remedies, models and their env files, workloads, settings."""
+"""Finds and reads what the user and the package configure: rules, remedies, models and their env files, workloads, settings.
 
-from collections.abc import Sequence
+What only a report needs is loaded by the functions that read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from recompile_watch.core.env_file import EnvFile, parse_env_file
 from recompile_watch.core.errors import ConfigError, RuleError
-from recompile_watch.core.model_files import parse_models
-from recompile_watch.core.models import Models
-from recompile_watch.core.remedies import Catalog, parse_catalog
-from recompile_watch.core.rules import Rule, Ruleset, merge, parse_rules
+from recompile_watch.core.rules import Rule, Ruleset, merge, parse_rules, rule_of
+from recompile_watch.kept_rules import keep, kept, state_of
+
+if TYPE_CHECKING:
+    from recompile_watch.core.env_file import EnvFile
+    from recompile_watch.core.models import Models
+    from recompile_watch.core.remedies import Catalog
 
 if TYPE_CHECKING:
     from recompile_watch.respond.diagnose_settings import DiagnoseSettings
@@ -28,26 +35,49 @@ def load_rules(extra: Sequence[Path] = ()) -> Ruleset:
 
     Raises RuleError with all mistakes, one line each.
     """
-    return merge(read_rules([shipped_rules(), *extra]))
+    return merge([*_shipped_rules(), *read_rules(extra)])
 
 
 def read_rules(places: Sequence[Path]) -> list[list[Rule]]:
     """The rules of each file in ``places``, sorted by name. Raises RuleError with all mistakes, one line each."""
-    groups: list[list[Rule]] = []
+    return _rules(_read_entries(places))
+
+
+def _shipped_rules() -> list[list[Rule]]:
+    """The shipped rules, as they were kept if they were."""
+    mistakes: list[str] = []
+    files = _rule_files(shipped_rules(), mistakes)
+    if mistakes:
+        raise RuleError("\n".join(mistakes))
+    state = state_of(files)
+    known = kept(state)
+    if known is None:
+        known = _read_entries(files)
+        keep(state, known)
+    return _rules(cast(dict[str, list[dict[str, object]]], known))
+
+
+def _rules(files: Mapping[str, list[dict[str, object]]]) -> list[list[Rule]]:
+    return [[rule_of(entry, file) for entry in entries] for file, entries in files.items()]
+
+
+def _read_entries(places: Sequence[Path]) -> dict[str, list[dict[str, object]]]:
+    """The entries of each file. Raises RuleError with all mistakes, one line each."""
+    files: dict[str, list[dict[str, object]]] = {}
     mistakes: list[str] = []
     for place in places:
         for file in _rule_files(place, mistakes):
             try:
-                rules, wrong = parse_rules(_rule_text(file), str(file))
+                entries, wrong = parse_rules(_rule_text(file), str(file))
             except ConfigError as error:
                 mistakes.append(str(error))
                 continue
-            groups.append(rules)
+            files[str(file)] = entries
             mistakes += [str(error) for error in wrong]
-            mistakes += _twice(rules, str(file))
+            mistakes += _twice(entries, str(file))
     if mistakes:
         raise RuleError("\n".join(mistakes))
-    return groups
+    return files
 
 
 def load_catalog(models_file: str | None = None) -> Catalog:
@@ -55,11 +85,15 @@ def load_catalog(models_file: str | None = None) -> Catalog:
 
     Raises RuleError or ConfigError with all mistakes.
     """
+    from recompile_watch.core.remedies import parse_catalog
+
     return parse_catalog(_catalog_texts(*CATALOG_FOLDERS), load_models(models_file))
 
 
 def load_models(models_file: str | None = None) -> Models:
     """The models that ship, and those of the user's file, which adds to them. Raises ConfigError with all mistakes."""
+    from recompile_watch.core.model_files import parse_models
+
     texts = _catalog_texts(_MODELS_FOLDER)
     if models_file is not None:
         text = _text(Path(models_file), _MAX_RULE_FILE_BYTES, "; --models takes a file", "; a models file is a page of text", "; save it as UTF-8")
@@ -72,6 +106,8 @@ def read_env_files(models: Models, models_file: str | None) -> tuple[tuple[EnvFi
 
     A relative path counts from the folder of the models file.
     """
+    from recompile_watch.core.env_file import parse_env_file
+
     folder = Path(models_file).parent if models_file is not None else Path()
     files: list[EnvFile] = []
     errors: list[str] = []
@@ -101,7 +137,7 @@ def read_text_file(path: str, option: str) -> str:
     return _text(Path(path), _MAX_TEXT_BYTES, f"; {option} takes a file", f"; {option} takes a file written by this program or by hand", "")
 
 
-def load_diagnose_settings(file: Path) -> "DiagnoseSettings":
+def load_diagnose_settings(file: Path) -> DiagnoseSettings:
     """The ``[diagnose]`` section of a configuration file. Raises ConfigError."""
     import tomllib  # all only where a file is named
 
@@ -182,7 +218,7 @@ def _rule_text(file: Path) -> str:
     return _text(file, _MAX_RULE_FILE_BYTES, "", "; a rule file is a page of text", "; save it as UTF-8")
 
 
-def _twice(rules: list[Rule], file: str) -> list[str]:
+def _twice(entries: list[dict[str, object]], file: str) -> list[str]:
     """An id that stands twice in one file is a mistake; in two files the later one replaces the earlier."""
-    ids = [rule.id for rule in rules]
+    ids = [entry["id"] for entry in entries]
     return [f"{file}: rule {name}: key 'id' stands {ids.count(name)} times in this file" for name in dict.fromkeys(ids) if ids.count(name) > 1]

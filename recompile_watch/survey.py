@@ -11,7 +11,7 @@ from recompile_watch.core.bulk import Bulk
 from recompile_watch.core.context import Context, Item
 from recompile_watch.core.engine import SourceEngine, Tally
 from recompile_watch.core.errors import SourceError
-from recompile_watch.core.parts import Part, PartReading, agree, numbered, read_part
+from recompile_watch.core.parts import Part, PartReader, PartReading, agree, numbered
 from recompile_watch.core.records import BEFORE_BYTES
 from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.scan import Matcher
@@ -22,7 +22,9 @@ from recompile_watch.sources.find import SourceFile
 from recompile_watch.sources.read import Unread, plain_size, read_blocks, read_range
 from recompile_watch.workers import CAN_FORK, WorkerDiedError, in_order
 
-PART_BYTES = 8 << 20
+# A part is held in memory until it is read; small ones let all jobs end together, large ones cost fewer hand-overs.
+PART_BYTES, LARGE_PART_BYTES = 8 << 20, 16 << 20
+_PARTS_A_JOB = 16
 _DRAIN_BLOCK = 1 << 16
 
 
@@ -95,9 +97,10 @@ class Survey:
         source = reading.source
         shape = shape_of(b"".join(read_range(source.path, 0, HEAD_BYTES)))
         context = Context(TimeResolver(self._options.times(source), shape.first_date, shape.offset_s))
+        reader = PartReader(source.path, self._rules, self._matcher, self._options.bulk)
         lines, tally = 0, Tally(size)
         held: tuple[Part, PartReading] | None = None
-        for part, part_reading in self._readings(source.path, _parts(source.path, size)):
+        for part, part_reading in self._readings(reader, source.path, _parts(source.path, size, self._options.jobs)):
             if held is not None:
                 before, before_reading = held
                 if agree(before_reading, part_reading, part.end):
@@ -105,7 +108,7 @@ class Survey:
                     lines = _count(tally, lines, before_reading)
                 else:  # a record crosses the border in a way that only reading it in one go decides
                     part = Part(before.start, part.end, before.before)
-                    part_reading = self._read(source.path, part)
+                    part_reading = _read(reader, source.path, part)
             held = (part, part_reading)
             self._on_source_progress(part.end or size)
         if held is not None:
@@ -116,13 +119,9 @@ class Survey:
         tally.lines = lines
         reading.tally = tally
 
-    def _read(self, path: str, part: Part) -> PartReading:
-        behind = read_range(path, part.end, None, block_bytes=_DRAIN_BLOCK) if part.end is not None else ()
-        return read_part(part, read_range(path, part.start, part.end), behind, path, self._rules, self._matcher, self._options.bulk)
-
-    def _readings(self, path: str, parts: list[Part]) -> Iterator[tuple[Part, PartReading]]:
+    def _readings(self, reader: PartReader, path: str, parts: list[Part]) -> Iterator[tuple[Part, PartReading]]:
         """The parts with their readings, in order; each job takes every n-th part."""
-        results = in_order(parts, lambda part: self._part_or_error(path, part), min(self._options.jobs, len(parts)))
+        results = in_order(parts, lambda part: _part_or_error(reader, path, part), min(self._options.jobs, len(parts)))
         try:
             for part, reading in zip(parts, results, strict=True):
                 if isinstance(reading, str):
@@ -131,11 +130,17 @@ class Survey:
         except WorkerDiedError:
             raise SourceError(f"{path}: a reading process died; try --jobs 1") from None
 
-    def _part_or_error(self, path: str, part: Part) -> PartReading | str:
-        try:
-            return self._read(path, part)
-        except SourceError as error:
-            return str(error)
+
+def _read(reader: PartReader, path: str, part: Part) -> PartReading:
+    behind = read_range(path, part.end, None, block_bytes=_DRAIN_BLOCK) if part.end is not None else ()
+    return reader.read(part, read_range(path, part.start, part.end), behind)
+
+
+def _part_or_error(reader: PartReader, path: str, part: Part) -> PartReading | str:
+    try:
+        return _read(reader, path, part)
+    except SourceError as error:
+        return str(error)
 
 
 def _divides(source: SourceFile) -> bool:
@@ -144,12 +149,13 @@ def _divides(source: SourceFile) -> bool:
     return not is_trace(head) and shape_of(head).wrap_width is None
 
 
-def _parts(path: str, size: int) -> list[Part]:
-    """Ranges of about ``PART_BYTES`` that begin and end at lines."""
+def _parts(path: str, size: int, jobs: int) -> list[Part]:
+    """Ranges of about one length that begin and end at lines."""
+    part_bytes = min(max(PART_BYTES, size // (jobs * _PARTS_A_JOB)), LARGE_PART_BYTES)
     parts: list[Part] = []
     start, before = 0, b""
     while start < size:
-        border = _line_start(path, start + PART_BYTES, size)
+        border = _line_start(path, start + part_bytes, size)
         end, next_before = border if border is not None else (None, b"")
         parts.append(Part(start, end, before))
         if end is None:

@@ -6,6 +6,7 @@ python -m tests.truth ROOT --events tests.conftest:events_of_bytes
 from __future__ import annotations
 
 import functools
+import os
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -20,6 +21,8 @@ from recompile_watch.core.times import TimeOptions
 from recompile_watch.sources.find import find_sources
 from recompile_watch.sources.read import read_blocks
 from tests.truth import Event
+
+os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="recompile-watch-tests-")  # no test leaves anything in the user's own folders
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "tests" / "data"

@@ -24,7 +24,7 @@ from recompile_watch.core.engine import SourceEngine
 from recompile_watch.core.errors import SourceError
 from recompile_watch.core.events import Event as CoreEvent
 from recompile_watch.core.lines import MAX_LINE_BYTES
-from recompile_watch.core.parts import Part, PartReading, agree, numbered, read_part
+from recompile_watch.core.parts import Part, PartReader, PartReading, agree, numbered
 from recompile_watch.core.records import BEFORE_BYTES
 from recompile_watch.core.shape import HEAD_BYTES, shape_of
 from recompile_watch.core.times import TimeResolver
@@ -157,7 +157,7 @@ def joined_parts(data: bytes, borders: list[int]) -> list[CoreEvent]:
 def read_one(data: bytes, part: Part) -> PartReading:
     """One part of a log."""
     behind = () if part.end is None else (data[part.end :],)
-    return read_part(part, [data[part.start : part.end]], behind, "bot.log", rules(), matcher())
+    return PartReader("bot.log", rules(), matcher()).read(part, [data[part.start : part.end]], behind)
 
 
 def line_before(data: bytes, start: int) -> bytes:

@@ -1,32 +1,59 @@
-"""What ``analyze`` and ``events`` share: arguments become rules, options and the list of sources."""
+"""What ``analyze`` and ``events`` share: arguments become rules, options and the list of sources.
+
+The literals of the rules take long to compile, and what reads and reports takes long to load: both go on at once.
+"""
+
+from __future__ import annotations
 
 import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from recompile_watch.cli.background import InBackground
 from recompile_watch.cli.output import write_error
-from recompile_watch.cli.reading import ReadOptions
 from recompile_watch.cli.times import moment_of, year_of, zone_of
 from recompile_watch.config import load_rules
-from recompile_watch.core.analysis import NOTHING, Facts, SourceFacts, problems_of
 from recompile_watch.core.errors import UsageError
 from recompile_watch.core.rules import Ruleset
-from recompile_watch.report.safe import safe
+from recompile_watch.core.scan import LiteralMatcher, Matcher
 from recompile_watch.sources.find import SourceFile, find_sources
 from recompile_watch.sources.limits import Unread
 from recompile_watch.sources.opening import STANDARD_INPUT
+
+if TYPE_CHECKING:
+    from recompile_watch.core.analysis import Facts, SourceFacts
 
 _ADVICE = "is this the right file, and does it hold standard error (2>&1)? TORCH_LOGS=recompiles,graph_breaks,cudagraphs shows most"
 
 
 @dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """How sources are read. zone_is_given: the user named the zone. since, until: aware of their zone.
+
+    jobs: processes; 0 is one for each core.
+    """
+
+    zone: tzinfo
+    zone_is_given: bool
+    year: int | None
+    since: datetime | None
+    until: datetime | None
+    jobs: int
+
+
+@dataclass(frozen=True, slots=True)
 class Inputs:
-    """Everything a reading command needs. errors: sources that were not found. unread: what folders held besides logs."""
+    """Everything a reading command needs.
+
+    matcher: of the literals of the rules. errors: sources that were not found. unread: what folders held besides logs.
+    """
 
     rules: Ruleset
+    matcher: InBackground[Matcher]
     options: ReadOptions
     sources: list[SourceFile]
     errors: tuple[str, ...]
@@ -35,6 +62,8 @@ class Inputs:
 
     def facts(self, sources: Sequence[SourceFacts], torch_version: str | None = None) -> Facts:
         """What the report needs to know besides the events."""
+        from recompile_watch.core.analysis import Facts
+
         return Facts(tuple(sources), self.errors, torch_version, self.is_strict, self.unread)
 
 
@@ -48,9 +77,10 @@ def inputs_of(arguments: argparse.Namespace, command: str) -> Inputs:
     )  # fmt: skip
     paths = paths_of(arguments.paths, command)
     rules = load_rules([Path(folder) for folder in arguments.rules])
+    matcher: InBackground[Matcher] = InBackground(lambda: LiteralMatcher(rules.literals()))
     unread = Unread()
     sources, errors = find_sources(paths, rotated=arguments.rotated, unread=unread)
-    return Inputs(rules, options, sources, tuple(str(error) for error in errors), unread.counts, arguments.strict)
+    return Inputs(rules, matcher, options, sources, tuple(str(error) for error in errors), unread.counts, arguments.strict)
 
 
 def paths_of(paths: list[str], command: str) -> list[str]:
@@ -73,12 +103,16 @@ def jobs_of(text: str | None) -> int:
 
 def complain(facts: Facts, *, has_events: bool, outside: int) -> None:
     """Says on standard error, a line each, why the evidence is incomplete."""
+    from recompile_watch.report.safe import safe
+
     for line in _complaints(facts, has_events=has_events, outside=outside):
         write_error(safe(line, 2000))
 
 
 def _complaints(facts: Facts, *, has_events: bool, outside: int) -> list[str]:
     """Every reason why the evidence is incomplete, with what to do."""
+    from recompile_watch.core.analysis import NOTHING, problems_of
+
     problems = problems_of(facts, has_events=has_events)
     if has_events or not facts.sources:
         return list(problems)

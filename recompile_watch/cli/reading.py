@@ -1,43 +1,36 @@
 """Reads sources through the engine, as the options of the command line say."""
 
-import os
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from datetime import UTC, date, datetime, tzinfo
+from __future__ import annotations
 
-from recompile_watch.core.analysis import Analysis, SourceFacts
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, date, datetime, tzinfo
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from recompile_watch.cli.background import InBackground
+from recompile_watch.cli.inputs import ReadOptions
 from recompile_watch.core.bulk import Bulk
 from recompile_watch.core.context import Item
 from recompile_watch.core.events import Event
 from recompile_watch.core.rules import Ruleset
-from recompile_watch.core.scan import LiteralMatcher
+from recompile_watch.core.scan import Matcher
 from recompile_watch.core.times import TimeOptions
 from recompile_watch.core.window import TimeWindow
 from recompile_watch.sources.find import SourceFile
 from recompile_watch.survey import SourceReading, Survey, SurveyOptions
 
-
-@dataclass(frozen=True, slots=True)
-class ReadOptions:
-    """How sources are read. zone_is_given: the user named the zone. since, until: aware of their zone.
-
-    jobs: processes; 0 is one for each core.
-    """
-
-    zone: tzinfo
-    zone_is_given: bool
-    year: int | None
-    since: datetime | None
-    until: datetime | None
-    jobs: int
+if TYPE_CHECKING:
+    from recompile_watch.core.analysis import Analysis, SourceFacts
 
 
 class Reader:
     """Reads sources in order. ``facts`` and ``outside`` are complete when everything was read."""
 
-    def __init__(self, rules: Ruleset, options: ReadOptions, on_progress: Callable[[int], None] | None) -> None:
-        self._rules, self._options, self._on_progress = rules, options, on_progress
-        self._matcher = LiteralMatcher(rules.literals())
+    def __init__(
+        self, rules: Ruleset, matcher: InBackground[Matcher], options: ReadOptions, on_progress: Callable[[int], None] | None
+    ) -> None:  # fmt: skip
+        self._rules, self._matcher, self._options, self._on_progress = rules, matcher, options, on_progress
         self.facts: list[SourceFacts] = []
         self.outside = 0
 
@@ -46,19 +39,18 @@ class Reader:
         for source, items in self._read(sources, None):
             yield source, [item for item in items if isinstance(item, Event)]
 
-    def analyse(self, sources: Sequence[SourceFile]) -> Analysis:
-        """All events of all sources, taken in; metric lines in bulk, unless each one's time matters."""
-        analysis = Analysis(self._rules)
+    def begin(self, sources: Sequence[SourceFile]) -> Iterator[Sequence[Item]]:
+        """What an analysis takes: metric lines in bulk, unless each one's time matters.
+
+        The reading has begun when this returns: with several jobs, all of them are at work and the caller is free.
+        """
         has_window = self._options.since is not None or self._options.until is not None
-        bulk = None if has_window else Bulk.of(self._rules)
-        for _, items in self._read(sources, bulk):
-            for item in items:
-                analysis.take(item)
-        return analysis
+        read = (items for _, items in self._read(sources, None if has_window else Bulk.of(self._rules)))
+        return chain([next(read, ())], read)
 
     def _read(self, sources: Sequence[SourceFile], bulk: Bulk | None) -> Iterator[tuple[SourceFile, Sequence[Item]]]:
         options = SurveyOptions(lambda source: _time_options(source, self._options), _jobs(self._options.jobs), bulk, self._on_progress)
-        survey = Survey(sources, self._rules, self._matcher, options)
+        survey = Survey(sources, self._rules, self._matcher.result(), options)
         windows: dict[str, TimeWindow] = {}
         for source, items in survey.items():
             if bulk is not None:
@@ -88,5 +80,18 @@ def _modified_on(source: SourceFile, zone: tzinfo) -> date | None:
 
 
 def _facts(reading: SourceReading) -> SourceFacts:
+    from recompile_watch.core.analysis import SourceFacts
+
     tally, error = reading.tally, None if reading.error is None else str(reading.error)
     return SourceFacts(reading.source.path, tally.bytes, tally.lines, dict(tally.unread), tally.torch_version, error)
+
+
+def analysed(rules: Ruleset, read: Iterable[Iterable[Item]]) -> Analysis:
+    """An analysis that has taken everything in."""
+    from recompile_watch.core.analysis import Analysis  # loaded while other processes read
+
+    analysis = Analysis(rules)
+    for items in read:
+        for item in items:
+            analysis.take(item)
+    return analysis

@@ -185,7 +185,7 @@ class Analysis:
                 self._series.add_sums(item)
                 self._slices.add_sums(item)
             case TableRows():
-                self._take_bulk(item.kind, item.source, len(item.rows), (item.time, item.span[0]), (item.time, item.span[1] - 1))
+                self._take_bulk(item.kind, item.source, len(item.at), (item.time, item.span[0]), (item.time, item.span[1] - 1))
                 self._series.add_table(item)
                 at = self._at(item.time)
                 if at is not None:

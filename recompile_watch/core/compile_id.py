@@ -6,6 +6,7 @@ is compiled autograd outside any frame.
 """
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 COMPILE_ID = rb"!?\d{1,9}(?:/\d{1,9}){0,2}(?:_\d{1,9})?"
@@ -21,6 +22,7 @@ class CompileId(NamedTuple):
     attempt: int
 
 
+@lru_cache(maxsize=4096)
 def parse_compile_id(text: str) -> CompileId | None:
     """The parts of ``"6/8"``, ``"6/8_1"``, ``"!0/6/8"`` or ``"!0"``; None when the text is no compile id."""
     match = _PARTS.fullmatch(text)

@@ -10,15 +10,14 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from recompile_watch.core.compile_id import without_attempt
+from recompile_watch.core.counters import DERIVE_MIN_S
 from recompile_watch.core.events import EXTRA_FIELDS, Event, event_from_json, event_to_json
-from recompile_watch.core.prefix_grammar import Stamp
 from recompile_watch.core.sightings import TableRows
 from recompile_watch.core.sums import Seen, Sums, offset_of
 from recompile_watch.core.times import TimeResolver
 
 HOLD_BYTES = 1 << 20  # the warning of a refused recompile follows at once; other ranks may print between
 PAIR_BYTES = 1 << 16
-DERIVE_MIN_S = 10.0  # the bot's clock has seconds: over ten of them a rate is right to 10 %
 DERIVE_MIN_CALLS = 2
 DERIVE_MIN_CALLS_BETWEEN = 20
 
@@ -116,7 +115,7 @@ class Context:
                 event = _metric_event(sums, memory.line, memory.offset, self._times.resolve(memory.stamp), model=memory.model, stage=memory.stage)
                 self._queue.extend(self._loaded(event))
         for offset, stamp, count, model, symbol, settings in sums.counts:
-            time = self._times.resolve(Stamp(*stamp))
+            time = self._times.resolve(stamp)
             calls = None if time is None else self._calls((None, *settings), count, time, symbol)
             if calls is not None:
                 event = _metric_event(sums, 0, offset, time, model=model, symbol=symbol)

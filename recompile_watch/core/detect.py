@@ -3,7 +3,7 @@
 from recompile_watch.core.readers import READERS, Reasons, read_plain
 from recompile_watch.core.records import Record
 from recompile_watch.core.rules import Ruleset
-from recompile_watch.core.sightings import Sighting, TableRows, captured_fields, sighting
+from recompile_watch.core.sightings import Sighting, TableRows, captured_fields, decode, extra_fields, sighting
 from recompile_watch.core.tables import TABLES, table_of
 
 
@@ -32,15 +32,15 @@ class Detector:
         return reader(self._source, self._reasons, record, captured_fields(record))
 
     def _table(self, record: Record) -> list[Sighting | TableRows]:
+        texts = decode(record.message()).split("\n")
         lines, span = [line for line, _ in record.at], (record.offset, record.at[-1][1] + 1)
-        table = table_of(record.rule, self._source, record.stamp, record.texts, captured_fields(record), lines, span)
+        table = table_of(record.rule, self._source, record.stamp, texts, extra_fields(record.rule, captured_fields(record)), lines, span)
         if self._in_bulk:
-            return [table] if table.rows else []
+            return [table] if table.at else []
         found: list[Sighting | TableRows] = []
-        for index, values in table.rows:
-            fields = {**table.fixed, **dict(zip(table.names, values, strict=True))}
+        for number, index in enumerate(table.at):
             is_cut = record.cut and record.unterminated and index == len(record.texts) - 1
-            found.append(sighting(self._source, record, fields, place=record.at[index], partial=is_cut))
+            found.append(sighting(self._source, record, table.row(number), place=record.at[index], partial=is_cut))
         return found
 
     def _inside(self, record: Record) -> list[Sighting]:

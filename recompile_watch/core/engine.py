@@ -5,11 +5,12 @@
 
 from dataclasses import dataclass, field
 
-from recompile_watch.core.bulk import Bulk, BulkReader, Rows
+from recompile_watch.core.bulk import Bulk, BulkReader
 from recompile_watch.core.context import Context, Item
 from recompile_watch.core.detect import Detector
 from recompile_watch.core.lines import LineReader
 from recompile_watch.core.records import Record, RecordOrder
+from recompile_watch.core.rows import Rows
 from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.scan import Matcher
 from recompile_watch.core.shape import HEAD_BYTES, Shape, Unwrapper, shape_of
@@ -107,7 +108,9 @@ class _LogReader:
     def _seen(self, closed: list[Record], still_open: list[Record]) -> list[Seen]:
         records = self._order.ordered(closed, still_open)
         seen = [sighting for record in records for sighting in self._detector.sightings(record)]
-        return added_up(seen, *self._ready(min(((record.offset, record.line) for record in still_open), default=None)), self._bulk)
+        if self._bulk is None:
+            return [*seen]
+        return added_up(seen, *self._ready(min(((record.offset, record.line) for record in still_open), default=None)), self._bulk.source)
 
     def _ready(self, first_open: tuple[int, int] | None) -> tuple[list[Rows], list[TableRows]]:
         """What was read in bulk in front of the first open record; the rest is held until that closes."""

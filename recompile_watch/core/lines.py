@@ -8,10 +8,11 @@ and end makes no difference, and neither does leaving the matcher out.
 import re
 from bisect import bisect_left
 
-from recompile_watch.core.bulk import INDENTED, BulkReader, Found, Rows, closes_table
+from recompile_watch.core.bulk import INDENTED, BulkReader, Found, closes_table
 from recompile_watch.core.prefix_grammar import SUSPECT
 from recompile_watch.core.prefixes import are_plain, peel
 from recompile_watch.core.records import BEFORE_BYTES, HEAD_LINES, MAX_RECORD_BYTES, Joiner, Record
+from recompile_watch.core.rows import Rows
 from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.scan import Matcher
 from recompile_watch.core.shape import Unwrapper
@@ -38,11 +39,12 @@ class LineReader:
         self._rows: list[Rows] = []
         self._tables: list[TableRows] = []
         self._looked_at: list[tuple[int, int]] = []
+        self._counted: list[tuple[int, int]] = []
         self.unread: dict[str, int] = {}
         self._matcher = matcher
         self._number = line
         self._offset = offset
-        self._carry: list[bytes] = []
+        self._carry: list[bytes | memoryview] = []
         self._carry_bytes = 0
         self._skipping = False
         self._before = before
@@ -73,7 +75,7 @@ class LineReader:
             self._skipping = False
             region = block[first:cut]
         elif self._carry:
-            self._carry.append(block[:cut])
+            self._carry.append(memoryview(block)[:cut])
             region = b"".join(self._carry)
         else:
             region = block if cut == len(block) else block[:cut]
@@ -132,6 +134,7 @@ class LineReader:
         position, size = 0, len(region)
         self._looked_at = []
         found = self._bulk.read(region, self._offset, self._number) if self._bulk is not None else None
+        self._counted = found.counted[::-1] if found is not None else []
         ends = found.ends if found is not None else self._matcher.ends(region) if self._matcher is not None else None
         hit = 0
         while position < size:
@@ -187,9 +190,14 @@ class LineReader:
 
     def _step(self, region: bytes, start: int, stop: int) -> None:
         """Counts the bytes and lines between two places of the region."""
-        if stop > start:
-            self._number += region.count(b"\n", start, stop)
-            self._offset += stop - start
+        if stop <= start:
+            return
+        self._offset += stop - start
+        while self._counted and self._counted[-1][0] <= stop:
+            place, number = self._counted.pop()
+            if place > start:
+                start, self._number = place, number
+        self._number += region.count(b"\n", start, stop)
 
     def _one(self, region: bytes, start: int, stop: int, *, terminated: bool = True) -> list[Record]:
         """Hands one line to the joiner; ``self._number`` and ``self._offset`` stand at its beginning."""

@@ -34,7 +34,8 @@ def patterns_of(guards: Sequence[Reason], *, function: str | None, worst_process
         found.add("first_dynamic_step")
     if cause in _TWO_STATES and len(set(texts)) <= 2:
         found.add("two_states")
-    if any((match := _DUCK.fullmatch(text)) and match["one"] != match["other"] and "._base." not in text for text in texts):
+    shapes = (match for text in texts if ".size()[" in text and "._base." not in text and (match := _DUCK.fullmatch(text)))
+    if any(match["one"] != match["other"] for match in shapes):
         found.add("duck_sizing")
     varying = varying_integer(texts)
     if varying is not None:

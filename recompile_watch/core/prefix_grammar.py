@@ -160,6 +160,7 @@ REPEATED = re.compile(rb"\s*\[repeated \d+x across cluster\].*$")
 # What a line, or a message behind torch's prefix, must hold at least for any layer to change it.
 SUSPECT = rb"[\x00\x1b\r]|&[a-z#]|\]\((?:http|file|vscode)|\[(?:rank|default|repeated|\d{4}-|\d*;|0m)|\*\*|\d:\d\d:\d|#033|\]$"
 MAY_PEEL = re.compile(SUSPECT + rb"|^\s*[{\"]|^\s*\d{1,6}: |^\s*" + LEVEL + rb":", re.MULTILINE)
+NUMBERED = re.compile(rb"\n\s*(?:\d{1,6}: |" + LEVEL + rb":)")
 HARMLESS = bytes(byte for byte in range(256) if byte not in b'\x00\x1b\r&[]*:#{"')
 # Headers of the bot's two file dialects as a whole; no carrier stands in front of them.
 DIALECT_HEADERS = (

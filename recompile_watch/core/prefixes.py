@@ -47,6 +47,7 @@ from recompile_watch.core.prefix_grammar import (
     MAX_LAYERS,
     MAY_PEEL,
     MPI,
+    NUMBERED,
     POD,
     QUOTE,
     RANK,
@@ -140,8 +141,11 @@ def peel(raw: bytes) -> list[Piece]:
 def are_plain(lines: bytes) -> bool:
     """True for indented lines that ``peel`` would give back as they stand: bare, nothing taken off."""
     doubtful = lines.translate(None, HARMLESS)
-    if not doubtful or (not doubtful.strip(b"&") and lines.count(b"& ") == len(doubtful)):
+    if not doubtful:
         return True
+    # Most tables hold no more than "Buy & Hold" and "edges: move=15.573".
+    if not doubtful.strip(b"&:") and lines.count(b"& ") + lines.count(b": ") == len(doubtful):
+        return b":" not in doubtful or NUMBERED.search(b"\n" + lines) is None
     return MAY_PEEL.search(lines) is None
 
 

@@ -6,8 +6,9 @@ carries samples that must and must not match. The files are TOML; docs/rules.md 
 """
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol, cast
 
 import re2
@@ -47,8 +48,10 @@ class Match(Protocol):
 class Pattern(Protocol):
     """A compiled RE2 pattern over bytes."""
 
-    def match(self, text: bytes) -> Match | None: ...
-    def search(self, text: bytes) -> Match | None: ...
+    @property
+    def match(self) -> Callable[[bytes], Match | None]: ...
+    @property
+    def search(self) -> Callable[[bytes], Match | None]: ...
 
 
 def captures(match: Match) -> dict[str, bytes | None]:
@@ -129,8 +132,8 @@ class Ruleset:
         return table
 
 
-def parse_rules(text: str, source: str) -> tuple[list[Rule], list[RuleError]]:
-    """The rules of one TOML file, and every mistake in it; ``source`` is the file's name for the messages."""
+def parse_rules(text: str, source: str) -> tuple[list[dict[str, object]], list[RuleError]]:
+    """The entries of one TOML file that ``rule_of`` takes, and every mistake in it; ``source`` is the file's name for the messages."""
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -140,14 +143,14 @@ def parse_rules(text: str, source: str) -> tuple[list[Rule], list[RuleError]]:
     entries = document.get("rule", [])
     if not isinstance(entries, list):
         return [], [*mistakes, RuleError(f"{source}: write [[rule]] with two brackets")]
-    rules = []
+    right = []
     for number, entry in enumerate(entries, 1):
         name = entry.get("id") if isinstance(entry.get("id"), str) else f"number {number}"
         found = _mistakes(entry, f"{source}: rule {name}")
         mistakes += found
         if not found:
-            rules.append(_rule(entry, source))
-    return rules, mistakes
+            right.append(entry)
+    return right, mistakes
 
 
 def merge(groups: Iterable[Iterable[Rule]]) -> Ruleset:
@@ -234,7 +237,8 @@ def _sample_mistakes(entry: dict[str, object]) -> list[str]:
     return found
 
 
-def _rule(entry: dict[str, object], source: str) -> Rule:
+def rule_of(entry: Mapping[str, object], source: str) -> Rule:
+    """The rule that an entry without mistakes describes."""
     text = {key: value for key, value in entry.items() if isinstance(value, str)}
     samples = entry.get("match", [])
     types, values = entry.get("types", {}), entry.get("values", {})
@@ -244,11 +248,11 @@ def _rule(entry: dict[str, object], source: str) -> Rule:
     return Rule(
         id=text["id"], event=text["event"], title=text["title"], severity=text["severity"], why=text["why"],
         literals=tuple(literal.encode() for literal in _texts(entry["literal"])),
-        pattern=compile_pattern(text["pattern"]), source=source, anywhere=bool(entry.get("anywhere", False)),
+        pattern=_LazyPattern(text["pattern"]), source=source, anywhere=bool(entry.get("anywhere", False)),
         continues=_alternatives(_texts(entry.get("continues", []))),
-        ends=compile_pattern(text["ends"]) if "ends" in text else None,
-        orphan=compile_pattern(text["orphan"]) if "orphan" in text else None,
-        finds=tuple(compile_pattern(pattern) for pattern in _texts(entry.get("finds", []))),
+        ends=_LazyPattern(text["ends"]) if "ends" in text else None,
+        orphan=_LazyPattern(text["orphan"]) if "orphan" in text else None,
+        finds=tuple(_LazyPattern(pattern) for pattern in _texts(entry.get("finds", []))),
         types=types, values=values, needs=tuple(_texts(entry.get("needs", []))), reader=text.get("reader"),
         inside=bool(entry.get("inside", False)), fallback=bool(entry.get("fallback", False)), bulk=bool(entry.get("bulk", False)),
         indented=bool(entry.get("indented", False)),
@@ -264,7 +268,22 @@ def _texts(value: object) -> list[str]:
 
 
 def _alternatives(patterns: list[str]) -> Pattern | None:
-    return compile_pattern("|".join(f"(?:{pattern})" for pattern in patterns)) if patterns else None
+    return _LazyPattern("|".join(f"(?:{pattern})" for pattern in patterns)) if patterns else None
+
+
+class _LazyPattern:
+    """A pattern that is compiled when it is first used: few rules fire on one log."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    @cached_property
+    def match(self) -> Callable[[bytes], Match | None]:
+        return compile_pattern(self._text).match
+
+    @cached_property
+    def search(self) -> Callable[[bytes], Match | None]:
+        return compile_pattern(self._text).search
 
 
 def compile_pattern(pattern: str) -> Pattern:

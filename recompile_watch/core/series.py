@@ -6,6 +6,7 @@ no object.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from recompile_watch.core.events import Event
 from recompile_watch.core.sightings import TableRows
@@ -145,14 +146,20 @@ class Series:
 
     def add_table(self, table: TableRows) -> None:
         """Takes the rows of a table that were read as one."""
-        if table.kind == "strategy_return":
-            for index, key in enumerate(zip(table.column("symbol"), table.column("strategy"), strict=True)):
-                self._keep_row(key, (table, index))
+        if table.kind != "strategy_return":
+            return
+        if len(self._rows) + len(table.at) <= MAX_ROWS:
+            self._rows += [(table, number) for number in range(len(table.at))]
+            return
+        for number, key in enumerate(zip(table.column("symbol"), table.column("strategy"), strict=True)):
+            self._keep_row(key, (table, number))
 
     def add_sums(self, sums: Sums) -> None:
         """Takes metric lines and tables that were added up."""
         for memory in sums.memory:
-            self._merge_memory(memory.stage, [memory.model, memory.highest, memory.last, memory.n])
+            self._merge_memory(memory.stage, [memory.model, memory.highest, None, memory.n])
+        for memory in sorted(sums.memory, key=attrgetter("last_offset")):  # two models may take turns in one stage
+            self._merge_memory(memory.stage, [None, None, memory.last, 0])
         for symbol, times in sums.quotes.items():
             _count(self._real, symbol, times)
         for key, value in sums.latest.items():
@@ -262,8 +269,7 @@ def _strategy_row(row: Row) -> StrategyRow:
     if isinstance(row, Event):
         return StrategyRow(row.time, row.source, row.line, row.extra)
     table, number = row
-    index, values = table.rows[number]
-    return StrategyRow(table.time, table.source, table.lines[index], {**table.fixed, **dict(zip(table.names, values, strict=True))})
+    return StrategyRow(table.time, table.source, table.lines[table.at[number]], table.row(number))
 
 
 def _row_key(row: Row) -> tuple[object, object]:

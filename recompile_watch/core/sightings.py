@@ -27,26 +27,27 @@ class TableRows(NamedTuple):
     """The rows of one table, for an analysis: as many events in one.
 
     stamp, time: the table's, as printed and resolved. fixed: the event's further fields that all rows share.
-    names: of the fields in which they differ. lines: line number of each text of the table. rows: index of its text
-    and those fields' values of each. span: the offsets where the table begins and ends.
+    columns: the fields in which they differ, by name. at: index of each row's text. lines: line number of each text of
+    the table. span: the offsets where the table begins and ends.
     """
 
     kind: str
     source: str
     stamp: Stamp | None
     fixed: Mapping[str, object]
-    names: tuple[str, ...]
+    columns: Mapping[str, Sequence[object]]
+    at: Sequence[int]
     lines: Sequence[int]
-    rows: Sequence[tuple[int, tuple[object, ...]]]
     span: tuple[int, int]
     time: str | None = None
 
-    def column(self, name: str) -> list[object]:
+    def column(self, name: str) -> Sequence[object]:
         """One field of all rows."""
-        if name not in self.names:
-            return [self.fixed.get(name)] * len(self.rows)
-        index = self.names.index(name)
-        return [values[index] for _, values in self.rows]
+        return self.columns[name] if name in self.columns else [self.fixed.get(name)] * len(self.at)
+
+    def row(self, number: int) -> Fields:
+        """The fields of one row."""
+        return {**self.fixed, **{name: cells[number] for name, cells in self.columns.items()}}
 
 
 def sighting(

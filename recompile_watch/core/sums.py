@@ -4,29 +4,29 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import compress
+from itertools import compress, groupby, islice, pairwise
 from math import inf
 from operator import itemgetter, ne
 from typing import NamedTuple
 
-from recompile_watch.core.bulk import BulkReader, Rows, ten_seconds
+from recompile_watch.core.counters import Count, telling
 from recompile_watch.core.prefix_grammar import Stamp
+from recompile_watch.core.rows import TEN_SECONDS, RowForm, Rows
 from recompile_watch.core.sightings import Sighting, TableRows, decode, number, typed
 
 MARK_KINDS = frozenset({"model_load", "compile_mode", "gpu_memory"})  # lines of one sum lie between two events of these
 
-
+_COUNTER = ("count", "num_samples", "samples_per_batch")
 # The fields that name and hold a value of which a report only wants the latest.
 _LATEST = {"strategy_daily_return": ("strategy", "return"), "validation_loss": ("target", "value")}
-
-# A call counter as a usage line shows it: offset, time as printed, calls, model, symbol, (number of samples, samples per batch).
-# A plain tuple, of which many go from one process to another.
-Count = tuple[int, tuple[str, str], int, str | None, str | None, tuple[int | None, int | None]]
 
 
 @dataclass(slots=True)
 class Memory:
-    """GPU memory of one stage of a model, in MB of 1e6 bytes. offset, line, stamp: of its first line."""
+    """GPU memory of one stage of a model, in MB of 1e6 bytes. offset, line, stamp: of its first line.
+
+    highest, last: peaks. last_offset: of the line that shows the last one.
+    """
 
     stage: str | None
     model: str | None
@@ -35,6 +35,7 @@ class Memory:
     stamp: Stamp | None
     highest: float | None = None
     last: float | None = None
+    last_offset: int = 0
     n: int = 0
 
 
@@ -46,7 +47,7 @@ class Sums(NamedTuple):
     """Metric lines of one kind in one stretch of a log.
 
     offset, last_offset, stamps, times: of the first and the last (with a time).
-    memory: by stage and model. counts: the call counters, but for those that say the same moment again.
+    memory: by stage and model. counts: the call counters that may tell a latency.
     quotes: real ones by symbol. latest: the latest value by symbol and name. moments: the lines by time, and ``dated`` with
     their time resolved.
     """
@@ -66,23 +67,40 @@ class Sums(NamedTuple):
     dated: Sequence[tuple[str, int, Mapping[str | None, float]]] = ()
 
 
+class _Part(NamedTuple):
+    """Rows of one rule. groups: the rows of each form. peaks: GPU memory of each, minus infinity where it shows none; empty for other kinds."""
+
+    rows: Rows
+    groups: list[list[int]]
+    peaks: list[float]
+
+
 Seen = Sighting | TableRows | Sums
 
 
-def added_up(seen: list[Sighting | TableRows], rows: list[Rows], tables: list[TableRows], reader: BulkReader | None) -> list[Seen]:
+def added_up(seen: list[Sighting | TableRows], rows: list[Rows], tables: list[TableRows], source: str) -> list[Seen]:
     """Everything in the order of the log; the rows added up between the events that must see them in order."""
-    if reader is None:
-        return [*seen]
     found: list[Seen] = []
     all_tables = [*(item for item in seen if isinstance(item, TableRows)), *tables]
-    for kind in _LATEST:  # in front of what else stands in the same line
-        found += _latest([table for table in all_tables if table.kind == kind])
+    shared = _shared_lines(seen) if all_tables else frozenset()
+    for kind in _LATEST:
+        tables_of_kind = sorted((table for table in all_tables if table.kind == kind), key=offset_of)
+        groups = groupby(tables_of_kind, key=lambda table: table.span[0] in shared)
+        found += [_latest([*group]) for is_shared, group in groups if not is_shared]
     marks = [(item.event.offset, item.event.line) for item in seen if isinstance(item, Sighting) and item.event.kind in MARK_KINDS]
-    found += [item for item in seen if not isinstance(item, TableRows)]
-    found += [table for table in all_tables if table.kind not in _LATEST]
+    for item in [*seen, *tables]:
+        if not isinstance(item, TableRows) or item.kind not in _LATEST:
+            found.append(item)
+        elif item.span[0] in shared:
+            found.append(_latest([item]))
     for stretch in _stretches(rows, marks):
-        found.append(_sum(stretch, reader))
+        found.append(_sum(stretch, source))
     return sorted(found, key=offset_of) if rows or all_tables else found
+
+
+def _shared_lines(seen: list[Sighting | TableRows]) -> frozenset[int]:
+    """The lines in which several things begin; there each keeps its place."""
+    return frozenset(one for one, other in pairwise(sorted(map(offset_of, seen))) if one == other)
 
 
 def _stretches(rows: list[Rows], marks: list[tuple[int, int]]) -> Iterable[list[Rows]]:
@@ -104,125 +122,114 @@ def offset_of(item: Seen) -> int:
             return item.event.offset
 
 
-def _sum(parts: list[Rows], reader: BulkReader) -> Sums:
+def _sum(parts: list[Rows], source: str) -> Sums:
     kind = parts[0].by.rule.event
     first, last = min(parts, key=lambda rows: rows.offsets[0]), max(parts, key=lambda rows: rows.offsets[-1])
-    stamps = reader.stamp(first.headers[0]), reader.stamp(last.headers[-1])
-    peaks = [_peaks(rows) for rows in parts] if kind == "gpu_memory" else []
-    memory = [one for rows, numbers in zip(parts, peaks, strict=False) for one in _memory(rows, numbers, reader)]
-    counts = [count for rows in parts if "count" in rows.by.names for count in _counts(rows, reader)]
-    quotes = Counter(symbol for rows in parts for symbol in rows.column("symbol")) if kind == "quote" else {}
+    taken = [_Part(rows, rows.by_form(), _peaks(rows) if kind == "gpu_memory" else []) for rows in parts]
+    memory = [one for part in taken for one in _memory(part)] if kind == "gpu_memory" else []
+    counts = [count for rows in parts if rows.by.counts for count in _counts(rows)]
+    quotes = Counter(form.symbol for rows in parts for form in rows.forms) if kind == "quote" else {}
     n = sum(len(rows.offsets) for rows in parts)
     memory.sort(key=lambda one: one.offset)
-    offsets = first.offsets[0], last.offsets[-1]
-    moments = _moments(parts, peaks)
-    return Sums(kind, reader.source, n, *offsets, stamps, memory, sorted(counts, key=itemgetter(0)), _texts(quotes), {}, moments)
+    counts.sort(key=itemgetter(0))
+    offsets, stamps = (first.offsets[0], last.offsets[-1]), (first.stamp(0), last.stamp(-1))
+    return Sums(kind, source, n, *offsets, stamps, memory, telling(counts), quotes, {}, _moments(taken))
 
 
-def _moments(parts: list[Rows], peaks: list[list[float]]) -> list[Moment]:
-    """The rows by the time that their headers print, with the highest of their ``peaks``, if they have any."""
+def _peaks(rows: Rows) -> list[float]:
+    cells = rows.column("peak_mb")
+    if not b"".join(cells).translate(None, b"0123456789."):
+        try:
+            peaks = list(map(float, cells))
+        except ValueError:  # an empty cell, or two points in one
+            peaks = [inf]
+        if inf not in peaks:
+            return peaks
+    return [-inf if (value := _number(cell)) is None else value for cell in cells]
+
+
+def _moments(parts: list[_Part]) -> list[Moment]:
+    """The rows by the time that their headers print, with the highest of their peaks, if they have any."""
     counts: dict[Stamp, int] = {}
     highest: dict[Stamp, dict[str | None, float]] = {}
-    for index, rows in enumerate(parts):
-        runs = _runs(rows.headers)
+    for part in parts:
+        runs = _runs(part)
         for stamp, begin, end in runs:
             counts[stamp] = counts.get(stamp, 0) + end - begin
-        if peaks:
-            _see_peaks(rows.column("model"), peaks[index], runs, highest)
+        if part.peaks:
+            _see_peaks(part, runs, highest)
     return [(stamp, n, highest.get(stamp, {})) for stamp, n in counts.items()]
 
 
-def _runs(headers: list[bytes]) -> list[tuple[Stamp, int, int]]:
-    """The times of the headers, each with the begin and end of the rows that share it."""
-    begins: list[int] = []
-    stamps: list[Stamp] = []
-    last = b"", b""
-    for begin in [0, *compress(range(1, len(headers)), map(ne, headers, headers[1:]))]:  # most lines have the header of the line before
-        header = headers[begin]
-        key = header[:18], header[19:20]
-        if key != last:
-            begins.append(begin)
-            stamps.append(ten_seconds(header))
-            last = key
-    return list(zip(stamps, begins, [*begins[1:], len(headers)], strict=True))
+def _runs(part: _Part) -> list[tuple[Stamp, int, int]]:
+    """The ten seconds in which the rows were written, each with the begin and end of its rows."""
+    rows, _, _ = part
+    keys: list[object] = [line[:TEN_SECONDS] for line in rows.lines]
+    if len({form.header.is_utc for form in _forms(part)}) > 1:
+        keys = [(key, form.header.is_utc) for key, form in zip(keys, rows.forms, strict=True)]
+    begins = [0, *compress(range(1, len(keys)), map(ne, keys, islice(keys, 1, None)))]
+    return [(rows.forms[begin].header.ten_seconds(rows.lines[begin]), begin, end) for begin, end in pairwise([*begins, len(keys)])]
 
 
-def _see_peaks(
-    models: Sequence[bytes | None], peaks: list[float], runs: list[tuple[Stamp, int, int]], highest: dict[Stamp, dict[str | None, float]]
-) -> None:
+def _see_peaks(part: _Part, runs: list[tuple[Stamp, int, int]], highest: dict[Stamp, dict[str | None, float]]) -> None:
     """Takes in the highest peak of each run of rows, by model."""
-    distinct = set(models)
-    for model in distinct:
-        mine = peaks if len(distinct) == 1 else [peak if one == model else -inf for one, peak in zip(models, peaks, strict=True)]
-        name = _text(model)
+    rows, _, peaks = part
+    models = {form.model for form in _forms(part)}
+    for model in models:
+        mine = peaks if len(models) == 1 else [peak if form.model == model else -inf for peak, form in zip(peaks, rows.forms, strict=True)]
         for stamp, begin, end in runs:
             peak, by_model = max(mine[begin:end]), highest.setdefault(stamp, {})
-            if peak > by_model.get(name, -inf):
-                by_model[name] = peak
+            if peak > by_model.get(model, -inf):
+                by_model[model] = peak
 
 
-def _latest(tables: list[TableRows]) -> list[Sums]:
-    """Tables of one kind as one sum."""
-    if not tables:
-        return []
-    tables = sorted(tables, key=offset_of)
+def _forms(part: _Part) -> Iterable[RowForm]:
+    return (part.rows.forms[indexes[0]] for indexes in part.groups)
+
+
+def _latest(tables: list[TableRows]) -> Sums:
+    """Tables of one kind, in log order, as one sum."""
     dated = [table for table in tables if table.stamp is not None] or tables
     first, last, latest = dated[0], dated[-1], dict[tuple[object, object], object]()
     name, value = _LATEST[first.kind]
     for table in tables:
         latest.update(zip(zip(table.column("symbol"), table.column(name), strict=True), table.column(value), strict=True))
-    count = sum(len(table.rows) for table in tables)
+    count = sum(len(table.at) for table in tables)
     span = (first.span[0], last.span[1] - 1)
     no_peaks: Mapping[str | None, float] = {}
-    moments = [(table.stamp, len(table.rows), no_peaks) for table in tables if table.stamp is not None]
-    return [Sums(first.kind, first.source, count, *span, (first.stamp, last.stamp), [], [], {}, latest, moments)]
+    moments = [(table.stamp, len(table.at), no_peaks) for table in tables if table.stamp is not None]
+    return Sums(first.kind, first.source, count, *span, (first.stamp, last.stamp), [], [], {}, latest, moments)
 
 
-def _peaks(rows: Rows) -> list[float]:
-    """The peak of each row; minus infinity where it shows none."""
-    cells = rows.column("peak_mb")
-    try:
-        numbers = list(map(float, cells))  # type: ignore[arg-type]
-    except (ValueError, TypeError):  # a cell that is no number, or none at all
-        numbers = [inf]
-    if inf not in numbers:
-        return numbers
-    return [-inf if (value := _number(cell)) is None else value for cell in cells]
+def _memory(part: _Part) -> list[Memory]:
+    by_names: dict[tuple[str | None, str | None], list[list[int]]] = {}
+    for indexes in part.groups:
+        form = part.rows.forms[indexes[0]]
+        by_names.setdefault((form.stage, form.model), []).append(indexes)
+    return [_one_memory(part, *names, groups) for names, groups in by_names.items()]
 
 
-def _memory(rows: Rows, peaks: list[float], reader: BulkReader) -> list[Memory]:
-    keys = list(zip(rows.column("stage"), rows.column("model"), strict=True))
-    by_key: dict[tuple[bytes | None, bytes | None], list[float]] = {key: [] for key in set(keys)}
-    if len(by_key) == 1:
-        by_key[keys[0]] = peaks
-    else:
-        for key, peak in zip(keys, peaks, strict=True):
-            by_key[key].append(peak)
-    found = []
-    for (stage, model), mine in by_key.items():
-        first, highest = keys.index((stage, model)), max(mine)
-        last = next((peak for peak in reversed(mine) if peak > -inf), None)
-        stamp = reader.stamp(rows.headers[first])
-        shown = highest if highest > -inf else None
-        found.append(Memory(_text(stage), _text(model), rows.offsets[first], rows.line(first), stamp, shown, last, len(mine)))
-    return found
+def _one_memory(part: _Part, stage: str | None, model: str | None, groups: list[list[int]]) -> Memory:
+    """The memory of the rows of several forms that name the same."""
+    rows, _, peaks = part
+    first, n = min(indexes[0] for indexes in groups), sum(map(len, groups))
+    highest = max(max(map(peaks.__getitem__, indexes)) for indexes in groups)
+    if highest == -inf:
+        return Memory(stage, model, rows.offsets[first], rows.line(first), rows.stamp(first), n=n)
+    last = max(next((index for index in reversed(indexes) if peaks[index] > -inf), 0) for indexes in groups)
+    return Memory(stage, model, rows.offsets[first], rows.line(first), rows.stamp(first), highest, peaks[last], rows.offsets[last], n)
 
 
-def _counts(rows: Rows, reader: BulkReader) -> list[Count]:
+def _counts(rows: Rows) -> list[Count]:
     """The counters; of lines that only differ in their count only the first is looked at."""
-    settings = list(zip(*map(rows.column, ("num_samples", "samples_per_batch", "symbol")), strict=True))
-    read = {(number, batch, symbol): ((_int(number), _int(batch)), _text(symbol)) for number, batch, symbol in set(settings)}
-    keys = list(zip(settings, rows.headers, strict=True))
-    calls_of, model = rows.column("count"), _text(rows.column("model")[0])
+    pairs = list(zip(rows.lines, rows.forms, strict=True))
+    keys = [(form.symbol, form.header, line[: form.header.size], line[form.settings]) for line, form in pairs]
     found: list[Count] = []
     for index in [0, *compress(range(1, len(keys)), map(ne, keys, keys[1:]))]:
-        calls = _int(calls_of[index])
+        line, form = pairs[index]
+        calls, number, batch = [_int(line[form.numbers[name]]) for name in _COUNTER]
         if calls is not None:
-            key, header = keys[index]
-            numbers, symbol = read[key]
-            stamp = reader.stamp(header)
-            assert stamp is not None  # a row without one is none
-            found.append((rows.offsets[index], (stamp.form, stamp.text), calls, model, symbol, numbers))
+            found.append((rows.offsets[index], form.header.stamp(line), calls, form.model, form.symbol, (number, batch)))
     return found
 
 
@@ -235,29 +242,17 @@ def _real_quotes(rows: Rows) -> Rows:
     return rows.without(wrong) if wrong else rows
 
 
-def _is_price(cell: bytes | None) -> bool:
+def _is_price(cell: bytes) -> bool:
     value = _number(cell)
     return value is not None and value > 0
 
 
-def _number(cell: bytes | None) -> float | None:
-    return None if cell is None else number(decode(cell))
+def _number(cell: bytes) -> float | None:
+    return number(decode(cell))
 
 
-def _texts(counts: Mapping[bytes | None, int]) -> dict[str | None, int]:
-    texts: dict[str | None, int] = {}
-    for cell, count in counts.items():
-        text = _text(cell)
-        texts[text] = texts.get(text, 0) + count
-    return texts
-
-
-def _text(cell: bytes | None) -> str | None:
-    return None if cell is None else decode(cell).strip()
-
-
-def _int(cell: bytes | None) -> int | None:
-    if cell is not None and cell.isdigit() and len(cell) < 19:
+def _int(cell: bytes) -> int | None:
+    if cell.isdigit() and len(cell) < 19:
         return int(cell)
-    value = None if cell is None else typed(decode(cell), "int")
+    value = typed(decode(cell), "int")
     return value if isinstance(value, int) else None

@@ -1,112 +1,122 @@
 """Tables that the bot prints: each row becomes an event of its own."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from math import inf
 from typing import NamedTuple
 
 from recompile_watch.core.prefix_grammar import Stamp
 from recompile_watch.core.rules import Rule
-from recompile_watch.core.sightings import Fields, TableRows, decode, extra_fields, number
+from recompile_watch.core.sightings import TableRows, number
 
 _TABLE_FIELDS = {
     "Return": "return", "Sharpe": "sharpe", "FinalDay": "final_day", "AnnualRet": "annual_return", "ForecastRet": "forecast_return",
     "Final Day": "final_day", "Annual Return": "annual_return",
 }  # fmt: skip
-_DASHES = re.compile(rb"\s*-{2,}(?:\s+-{2,})+\s*")
+_DASHES = re.compile(r"\s*-{2,}(?:\s+-{2,})+\s*", re.ASCII)
 
 
 class Cells(NamedTuple):
-    """What a table says: the names of its fields and, for each row, the index of its text and the values."""
+    """What a table says: its fields by name, and the index of each row's text."""
 
-    names: tuple[str, ...]
-    rows: Sequence[tuple[int, tuple[object, ...]]]
+    columns: Mapping[str, Sequence[object]]
+    at: Sequence[int]
 
 
 def table_of(
-    rule: Rule, source: str, stamp: Stamp | None, texts: list[bytes], fields: Fields, lines: Sequence[int], span: tuple[int, int]
+    rule: Rule, source: str, stamp: Stamp | None, texts: list[str], fixed: Mapping[str, object], lines: Sequence[int], span: tuple[int, int]
 ) -> TableRows:
     """The table that a rule's reader finds in ``texts``; the other arguments as in ``TableRows``."""
-    names, rows = TABLES[rule.reader or ""](texts)
-    return TableRows(rule.event, source, stamp, extra_fields(rule, fields), names, lines, rows, span)
+    columns, at = TABLES[rule.reader or ""](texts)
+    return TableRows(rule.event, source, stamp, fixed, columns, at, lines, span)
 
 
 @lru_cache(maxsize=64)
-def _columns(header: bytes, dashes: bytes) -> dict[str, slice]:
-    """The columns of a text table by name, cut where the dash row says, so that names may hold spaces.
+def _columns(header: str, dashes: str) -> dict[str, slice] | None:
+    """The columns of a text table by name, cut where the dash row says, so that names may hold spaces; None below no dash row.
 
     A cell that sticks out into the gap goes to the column it begins in.
     """
-    starts = [match.start() for match in re.finditer(rb"-+", dashes)]
-    line = decode(header.expandtabs())
+    if _DASHES.fullmatch(dashes) is None:
+        return None
+    starts = [match.start() for match in re.finditer("-+", dashes)]
+    line = header.expandtabs()
     cuts = [slice(a, b) for a, b in zip(starts, [*starts[1:], None], strict=True)]
     return {line[cut].strip(): cut for cut in cuts}
 
 
-def _body(texts: list[bytes]) -> tuple[int, dict[str, list[str]]]:
+def _body(texts: list[str]) -> tuple[int, dict[str, list[str]]]:
     """The index of a table's first row, and its columns by name; the rows end where the first column is empty."""
-    dash = next((i for i, text in enumerate(texts) if b"--" in text and _DASHES.fullmatch(text)), None)
-    if not dash:
+    index, cuts = 0, None
+    for index, text in enumerate(texts):
+        cuts = _columns(texts[index - 1], text) if "--" in text else None
+        if cuts is not None:
+            break
+    if cuts is None or not index:
         return 0, {}
-    cuts = _columns(texts[dash - 1], texts[dash])
-    lines = decode(b"\n".join(texts[dash + 1 :])).split("\n")
+    lines = texts[index + 1 :]
     columns = {name: [line[cut].strip() for line in lines] for name, cut in cuts.items()}
     first = next(iter(columns.values()), [])
     if "" in first:
         end = first.index("")
         columns = {name: cells[:end] for name, cells in columns.items()}
-    return dash + 1, columns
+    return index + 1, columns
 
 
-def _strategies(texts: list[bytes]) -> Cells:
+def _strategies(texts: list[str]) -> Cells:
     begin, columns = _body(texts)
     first = next(iter(columns.values()), [])
-    strategies = [name or other for name, other in zip(columns.get("Strategy", first), first, strict=True)]
+    strategies = first
+    if "Strategy" in columns and columns["Strategy"] is not first:
+        strategies = [name or other for name, other in zip(columns["Strategy"], first, strict=True)]
     numbers = {field: _numbers(columns[name]) for name, field in _TABLE_FIELDS.items() if name in columns}
-    return Cells(("strategy", *numbers), list(enumerate(zip(strategies, *numbers.values(), strict=True), begin)))
+    return Cells({"strategy": strategies, **numbers}, range(begin, begin + len(strategies)))
 
 
-def _validation_losses(texts: list[bytes]) -> Cells:
+_TARGETS = {f"{target}{ending}": target.lower() for target in ("Close", "High", "Low") for ending in (" Val Loss", "")}
+
+
+def _validation_losses(texts: list[str]) -> Cells:
     begin, columns = _body(texts)
     metrics, values = columns.get("Metric", []), _numbers(columns.get("Value", []))
-    targets = [(metric.removesuffix(" Val Loss"), value) for metric, value in zip(metrics, values, strict=False)]
-    rows = [(index, (target.lower(), value)) for index, (target, value) in enumerate(targets, begin) if target in ("Close", "High", "Low")]
-    return Cells(("target", "value"), rows)
+    rows = [(index, _TARGETS[metric], value) for index, (metric, value) in enumerate(zip(metrics, values, strict=False), begin) if metric in _TARGETS]
+    return Cells({"target": [target for _, target, _ in rows], "value": [value for _, _, value in rows]}, [index for index, _, _ in rows])
 
 
-_STRATEGY_LINE = re.compile(rb"Average (?P<name>.+?)(?: Strategy)? (?P<what>Sharpe|Final Day Return|Return): (?P<value>-?[\d.]+|nan)\s*$")
-_LINE_FIELDS = {b"Return": 1, b"Sharpe": 2, b"Final Day Return": 3}
+_STRATEGY_LINE = re.compile(r"Average (?P<name>.+?)(?: Strategy)? (?P<what>Sharpe|Final Day Return|Return): (?P<value>-?[\d.]+|nan)\s*$", re.ASCII)
+_LINE_FIELDS = {"Return": 1, "Sharpe": 2, "Final Day Return": 3}
 
 
-def _strategy_lines(texts: list[bytes]) -> Cells:
+def _strategy_lines(texts: list[str]) -> Cells:
     """The backtest of 2024, before the table: ``Average Simple Strategy Return: -0.0176``, three lines a strategy."""
     found: dict[str, tuple[int, list[object]]] = {}
     for index, text in enumerate(texts):
         line = _STRATEGY_LINE.search(text)
         if line is not None:
-            name = decode(line["name"])
+            name = line["name"]
             strategy = "Buy & Hold" if name == "Buy and Hold" else name.removesuffix(" Buy and Hold")
             values = found.setdefault(strategy, (index, [strategy, None, None, None]))[1]
-            values[_LINE_FIELDS[line["what"]]] = number(decode(line["value"]))
-    return Cells(("strategy", "return", "sharpe", "final_day"), [(index, tuple(values)) for index, values in found.values()])
+            values[_LINE_FIELDS[line["what"]]] = number(line["value"])
+    columns = zip(*(values for _, values in found.values()), strict=True)
+    return Cells(dict(zip(("strategy", "return", "sharpe", "final_day"), columns, strict=False)), [index for index, _ in found.values()])
 
 
 _NOT_DAILY_RETURNS = frozenset({"annual", "composite"})  # annualised, and a score
-_RETURNS = re.compile(rb"returns(?:: |\[)(?P<pairs>[^\]|\n]*)")
+_RETURNS = re.compile(r"returns(?:: |\[)(?P<pairs>[^\]|\n]*)")
 _PAIR = re.compile(r"(\w+)=(-?\d+(?:\.\d+)?(?:e-?\d+)?|nan)")
 
 
-def _daily_returns(texts: list[bytes]) -> Cells:
+def _daily_returns(texts: list[str]) -> Cells:
     """The ``returns: avg=0.017 … maxdiff=0.017`` line of a symbol's analysis, or its compact form."""
-    rows: list[tuple[int, tuple[object, ...]]] = []
+    pairs: list[tuple[str, str]] = []
+    at: list[int] = []
     for index, text in enumerate(texts):
-        line = _RETURNS.search(text) if b"returns" in text else None
+        line = _RETURNS.search(text) if "returns" in text else None
         if line is not None:
-            pairs = _PAIR.findall(decode(line["pairs"]))
-            values = _numbers([value for _, value in pairs])
-            rows += [(index, (name, value)) for (name, _), value in zip(pairs, values, strict=True) if name not in _NOT_DAILY_RETURNS]
-    return Cells(("strategy", "return"), rows)
+            pairs += [pair for pair in _PAIR.findall(line["pairs"]) if pair[0] not in _NOT_DAILY_RETURNS]
+            at += [index] * (len(pairs) - len(at))
+    return Cells({"strategy": [name for name, _ in pairs], "return": _numbers([value for _, value in pairs])}, at)
 
 
 def _numbers(cells: list[str]) -> list[float | None]:
@@ -118,7 +128,7 @@ def _numbers(cells: list[str]) -> list[float | None]:
     return [number(cell) for cell in cells] if inf in values or -inf in values else values
 
 
-TABLES: dict[str, Callable[[list[bytes]], Cells]] = {
+TABLES: dict[str, Callable[[list[str]], Cells]] = {
     "strategy_table": _strategies,
     "strategy_lines": _strategy_lines,
     "validation_losses": _validation_losses,

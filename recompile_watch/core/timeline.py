@@ -121,7 +121,7 @@ class TimeSlices:
     def add_table(self, table: TableRows, at: datetime) -> None:
         """Takes the rows of a table."""
         one = self._at(int(at.timestamp() // 1))
-        one.counts[table.kind] = one.counts.get(table.kind, 0) + len(table.rows)
+        one.counts[table.kind] = one.counts.get(table.kind, 0) + len(table.at)
 
     def add_sums(self, sums: Sums) -> None:
         """Takes lines that were read in bulk."""

@@ -159,7 +159,12 @@ def _timeline(timeline: Timeline) -> dict[str, object]:
 
 
 def _row(row: StrategyRow) -> dict[str, object]:
-    return {"time": row.time, "source": row.source, "line": row.line, **{name: _data(value) for name, value in row.values.items()}}
+    return {
+        "time": row.time,
+        "source": row.source,
+        "line": row.line,
+        **{name: safe(value) if isinstance(value, str) else value for name, value in row.values.items()},
+    }
 
 
 def _latency(latency: Latency) -> dict[str, object]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
 from recompile_watch.core.analysis import Analysis, Facts, SourceFacts
 from recompile_watch.core.bulk import Bulk
 from recompile_watch.core.engine import SourceEngine
+from recompile_watch.core.rows import RowPattern
 from recompile_watch.report.json import json_text, report_to_json
 from tests.conftest import TIMES, matcher, rules
 
@@ -37,6 +39,8 @@ MESSAGES = [TABLE, LOSSES, DETAIL]
 ROWS = [
     "GPU[0] toto_predict_begin(BTCUSD) alloc=609.7 MB reserved=1092.6 MB peak=609.7 MB",
     "GPU[0] toto_pipeline_loaded alloc=609.7 MB reserved=652.2 MB peak=1.2.3 MB",
+    "GPU[0] chronos2_predict_end(C2C1) alloc=609.7 MB reserved=1092.6 MB peak=%d.7 MB",
+    "GPU[0] chronos3_predict_end(None) alloc=609.7 MB reserved=1092.6 MB peak=%d MB",
     "GPU[1] profile_run_0 alloc=12.0 MB reserved=14.0 MB peak=13.0 MB",
     "Toto GPU usage symbol=BTCUSD num_samples=3072 samples_per_batch=384 peak=1025.8 MB delta=416.1 MB (count=%d)",
     "Toto GPU usage symbol=ETHUSD num_samples=3072 samples_per_batch=384 peak=1025.8 MB delta=416.1 MB (count=%d) MB reserved=7",
@@ -125,6 +129,14 @@ def test_bulk_says_what_events_say(seed: int) -> None:
     assert reported(data, Bulk.of(rules()), 1500) == whole
 
 
+def test_a_pattern_that_tells_digits_apart_is_not_read_in_bulk() -> None:
+    """Lines are told apart by their shape, in which all digits are one."""
+    usage = next(rule for rule in rules().rules if rule.id == "bot.gpu_memory.usage")
+    assert RowPattern.of(usage) is not None
+    assert RowPattern.of(replace(usage, text=usage.text.replace(b"Toto", b"T0to"))) is None
+    assert RowPattern.of(replace(usage, text=usage.text.replace(rb"\d+", b"[0-9]+"))) is None
+
+
 def test_tables_and_rows_are_read_in_bulk() -> None:
     """The plain forms really take the fast way: the joiner never sees them."""
     text = "".join(
@@ -134,3 +146,22 @@ def test_tables_and_rows_are_read_in_bulk() -> None:
     kinds = [type(item).__name__ for item in engine.feed(PADDING * 60 + text.encode()) + engine.end()]
     assert sorted(set(kinds)) == ["Sums", "TableRows"]
     assert kinds.count("TableRows") == 9
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        (
+            b"V1120 10:33:47 t:6] [7] [__s] Recompiling function g in v\r2025-11-20T10:28:52.3 Backtest summary for D (0 simulation)"
+            b"\r2025-11-20T10:28:52.1 2025-11-20T10:28:52.3   -- --\r2025-11-20T10:28:52   g\r2"
+        ),
+        (
+            b"V1120 10:55:30 5:1] [__s] Recompiling function )\r2025-10-30 09:08:02 UTC | 1EDT |  NZDT | y:_:8 \x1b[mINFO\x1b[m |"
+            b"D analysis strategy=s side=returns: g=0"
+        ),
+    ],
+)
+def test_events_of_one_line_keep_their_order(line: bytes) -> None:
+    """A carriage return makes two messages of one line: a table, and a recompile that another process wrote into it."""
+    data = PADDING + line
+    assert reported(data, Bulk.of(rules()), len(data)) == reported(data, None, len(data))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recompile_watch.report.safe import safe
+from recompile_watch.report.safe import _SECRETS, masked, safe
 
 
 @pytest.mark.parametrize(
@@ -54,6 +54,21 @@ def test_secrets_are_masked(text: str) -> None:
     """Webhooks, tokens, keys and passwords do not reach any output."""
     assert "SECRETSECRET" not in safe(text)
     assert "***" in safe(text)
+
+
+@pytest.mark.parametrize("number", range(len(_SECRETS)))
+def test_hints_hide_no_secret(number: int) -> None:
+    """Whatever a pattern for secrets can match holds one of the texts that make it worth a search."""
+
+    @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
+    @given(st.from_regex(_SECRETS[number][1]))
+    def check(text: str) -> None:
+        searched = text
+        for _, pattern, replacement in _SECRETS:
+            searched = pattern.sub(replacement, searched)
+        assert masked(text) == searched
+
+    check()
 
 
 def test_account_numbers_are_masked() -> None:

@@ -1,0 +1,219 @@
+"""Metric lines: single lines of the bot that come by the hundred thousand, told apart by their shape.
+
+The shape of a line is the line with every digit made a zero. Lines of one shape have one form: the same header, the
+same columns in the same places. So a pattern is matched once for each shape, and a line costs one look-up.
+"""
+
+import re
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple, TypeVar
+
+from recompile_watch.core.prefix_grammar import DIALECT_HEADERS, Stamp
+from recompile_watch.core.rules import Rule
+
+# The numbers that a report wants of a metric line, by event; a line of any other event is no metric line.
+_NUMBERS = {"gpu_memory": frozenset({"peak_mb"}), "quote": frozenset({"bid", "ask"})}
+_NUMBERS_OF_COUNTERS = frozenset({"count", "num_samples", "samples_per_batch"})
+_NAMES = frozenset({"stage", "model", "symbol"})
+_NAME = re.compile(r"\(\?P<(\w+)>")
+# What may hold digits in a pattern that makes no difference between them: bounds of a repeat, names of groups.
+_NO_DIGITS_MEANT = re.compile(r"(?<!\\)\{\d+(?:,\d*)?\}|\(\?P<\w+>")
+_STAMP = re.compile(rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{3})?")
+_DIGIT = re.compile(rb"\d")
+_REST = rb"[^\n\r\x00\x1b&]*\n"
+HEADER = re.compile(b"(?:" + b"|".join(DIALECT_HEADERS) + b")")
+TO_ZERO = bytes.maketrans(b"123456789", b"000000000")
+TEN_SECONDS = len("2025-10-30 09:07:1")  # as many characters of a time tell its ten seconds
+_MAX_SHAPES = 10_000
+Known = TypeVar("Known")
+_NOWHERE = slice(0)
+
+
+class HeaderForm(NamedTuple):
+    """How a header prints its time. is_utc: else it is local time. size: bytes of the time, in front of all else."""
+
+    is_utc: bool
+    size: int
+
+    def stamp(self, line: bytes) -> Stamp:
+        """The time of a line that begins with such a header."""
+        return self._stamp(line[: self.size].decode())
+
+    def ten_seconds(self, line: bytes) -> Stamp:
+        """The same, rounded down to ten seconds."""
+        return self._stamp(line[:TEN_SECONDS].decode() + "0")
+
+    def _stamp(self, text: str) -> Stamp:
+        return Stamp("zoned", text + "+00:00") if self.is_utc else Stamp("local", text)
+
+
+class RowForm(NamedTuple):
+    """What all lines of one shape have in common, which name the same things.
+
+    settings: where those stand by which call counters are told apart. numbers: where each number stands that a report
+    wants. stage, model, symbol: what they name.
+    """
+
+    header: HeaderForm
+    settings: slice
+    numbers: Mapping[str, slice]
+    stage: str | None = None
+    model: str | None = None
+    symbol: str | None = None
+
+
+class RowPattern(NamedTuple):
+    """A rule's pattern for a metric line and the rest of its line. numbers: those that a report wants of it."""
+
+    rule: Rule
+    pattern: re.Pattern[bytes]
+    numbers: frozenset[str]
+
+    @classmethod
+    def of(cls, rule: Rule) -> "RowPattern | None":
+        """The pattern of a rule for metric lines; None for any other, and for one that tells digits apart."""
+        source = rule.text.decode()
+        if not rule.bulk or rule.event not in _NUMBERS or len(rule.literals) != 1 or re.search(r"\d", _NO_DIGITS_MEANT.sub("", source)):
+            return None
+        counts = rule.event == "gpu_memory" and "(?P<count>" in source
+        numbers = _NUMBERS[rule.event] | (_NUMBERS_OF_COUNTERS if counts else frozenset())
+        text = _NAME.sub(lambda name: name[0] if name[1] in numbers | _NAMES else "(?:", source)
+        return cls(rule, re.compile(text.encode() + _REST), numbers)
+
+    @property
+    def counts(self) -> bool:
+        """True when its lines show a call counter."""
+        return "count" in self.numbers
+
+    def names_with_digits(self, line: bytes) -> tuple[slice, ...] | None:
+        """Where such names stand in a line; None when it is no plain metric line."""
+        literal = self.rule.literals[0]
+        match = self.pattern.search(line)
+        if match is None or not line.isascii() or line.find(literal) != line.rfind(literal) or header_form(line[: match.start()]) is None:
+            return None
+        return tuple(slice(*match.span(name)) for name, text in match.groupdict().items() if name in _NAMES and text and _DIGIT.search(text))
+
+    def form(self, line: bytes) -> RowForm:
+        """The form of a plain metric line."""
+        match = self.pattern.search(line)
+        header = header_form(line[: match.start()]) if match is not None else None
+        assert match is not None and header is not None
+        found = match.groupdict()
+        names = {name: None if value is None else value.decode().strip() for name, value in found.items() if name in _NAMES}
+        fixed = {name: value for name, value in self.rule.values.items() if name in _NAMES and isinstance(value, str)}
+        numbers = {name: slice(*match.span(name)) if found.get(name) else _NOWHERE for name in self.numbers}
+        settings = [match.span(name) for name in ("num_samples", "samples_per_batch") if found.get(name)]
+        span = slice(min(settings)[0], max(settings)[1]) if settings else _NOWHERE
+        return RowForm(header, span, numbers, **{**fixed, **names})
+
+
+class Shapes:
+    """The forms of the lines that one pattern may match, remembered by shape, and by the names in which digits stand."""
+
+    def __init__(self, by: RowPattern) -> None:
+        self.by = by
+        self._forms: dict[bytes, RowForm] = {}
+        self._names: dict[bytes, tuple[slice, ...] | None] = {}
+
+    def forms(self, lines: list[bytes]) -> list[RowForm | None]:
+        """The form of each line (they end in newlines), None for one that is no plain metric line."""
+        shapes = b"".join(lines).translate(TO_ZERO).split(b"\n")
+        forms = list(map(self._forms.get, shapes[:-1]))
+        if None in forms:
+            forms = [form or self._form(shape, line) for form, shape, line in zip(forms, shapes, lines, strict=False)]
+        return forms
+
+    def _form(self, shape: bytes, line: bytes) -> RowForm | None:
+        """The form of a line whose shape does not tell it: the shape is new, no line of it is plain, or a name has digits."""
+        if shape not in self._names:
+            make_room(self._names)
+            self._names[shape] = self.by.names_with_digits(line)
+        names = self._names[shape]
+        if names is None:
+            return None
+        key = b"\n".join([shape, *(line[name] for name in names)])
+        if key not in self._forms:
+            make_room(self._forms)
+            self._forms[key] = self.by.form(line)
+        return self._forms[key]
+
+
+class Rows(NamedTuple):
+    """Lines of one rule, in log order.
+
+    region: the bytes in which they stand. base: its offset. known: the offset and the number of a line in front of
+    them. offsets, lines, forms: of each line.
+    """
+
+    by: RowPattern
+    region: bytes
+    base: int
+    known: tuple[int, int]
+    offsets: list[int]
+    lines: list[bytes]
+    forms: list[RowForm]
+
+    def column(self, name: str) -> list[bytes]:
+        """One number of all rows, b"" where a line has no such number."""
+        return [line[form.numbers[name]] for line, form in zip(self.lines, self.forms, strict=True)]
+
+    def by_form(self) -> list[list[int]]:
+        """The rows of each form, in log order."""
+        groups: defaultdict[int, list[int]] = defaultdict(list)
+        for index, form in enumerate(map(id, self.forms)):
+            groups[form].append(index)
+        return [*groups.values()]
+
+    def stamp(self, index: int) -> Stamp:
+        """The time of a row, as printed."""
+        return self.forms[index].header.stamp(self.lines[index])
+
+    def line(self, index: int) -> int:
+        """The line number of a row."""
+        offset, line = self.known
+        return line + self.region.count(b"\n", offset - self.base, self.offsets[index] - self.base)
+
+    def only(self, indexes: Sequence[int]) -> "Rows":
+        """Some of the rows, in this order."""
+        return self._replace(
+            offsets=[self.offsets[i] for i in indexes], lines=[self.lines[i] for i in indexes], forms=[self.forms[i] for i in indexes]
+        )
+
+    def without(self, indexes: Collection[int]) -> "Rows":
+        """The rows but for some."""
+        return self.only([index for index in range(len(self.offsets)) if index not in indexes])
+
+    def outside(self, stretches: Sequence[tuple[int, int]]) -> "Rows":
+        """The rows that lie in none of the stretches (begin and end) of the log."""
+        inside = {index for a, b in stretches for index in range(bisect_left(self.offsets, a), bisect_left(self.offsets, b))}
+        return self.without(inside) if inside else self
+
+    def split(self, places: Sequence[tuple[int, int]]) -> list["Rows"]:
+        """The rows cut in front of each of the places (offset and line number, ascending)."""
+        parts: list[Rows] = []
+        begin, known = 0, self.known
+        for place in [*places, None]:
+            end = len(self.offsets) if place is None else bisect_left(self.offsets, place[0])
+            if begin < end:
+                cut = slice(begin, end)
+                parts.append(self._replace(known=known, offsets=self.offsets[cut], lines=self.lines[cut], forms=self.forms[cut]))
+            begin = end
+            known = known if place is None or place[0] < self.base else place
+        return parts
+
+
+def make_room(known: dict[bytes, Known]) -> None:
+    """Forgets everything once too much is remembered: a log may be made of nothing but new shapes."""
+    if len(known) >= _MAX_SHAPES:
+        known.clear()
+
+
+def header_form(header: bytes) -> HeaderForm | None:
+    """How a header of the bot's prints its time; None when it is none."""
+    match = HEADER.fullmatch(header)
+    text = (match["utc"] or match["local"]) if match else None
+    if match is None or text is None or _STAMP.fullmatch(text) is None:
+        return None
+    return HeaderForm(bool(match["utc"]), len(text))
