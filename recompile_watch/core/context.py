@@ -25,6 +25,8 @@ DERIVE_MIN_CALLS_BETWEEN = 20
 
 # Rules for lines behind which torch may say the same again, with place and stack: a warning, and the cause of an exception.
 _ANNOUNCED = frozenset({"torch.graph_break.warned", "torch.compile_error.cause"})
+# Rules for the tail of what torch says of a failure, for logs that do not show its beginning.
+_TAILS = frozenset({"torch.compile_error.user_code", "torch.compile_error.context"})
 Key = tuple[int | None, int | None]
 Item = Event | TableRows | Sums
 
@@ -56,6 +58,7 @@ class Context:
         self._waiting: dict[Key, _Held] = {}
         self._last_limit_error: _Held | None = None
         self._announced: _Held | None = None
+        self._last_failure = -PAIR_BYTES  # offset of the last failed compilation or graph break
         self._loading: dict[str, Event] = {}
         self._counts: dict[tuple[object, ...], _Window] = {}
 
@@ -117,6 +120,11 @@ class Context:
         return ready
 
     def _complete(self, event: Event, rule: str) -> list[_Held]:
+        if event.kind in ("graph_break", "compile_error", "recompile_limit_error"):
+            is_tail = rule in _TAILS and event.offset - self._last_failure < PAIR_BYTES
+            self._last_failure = event.offset
+            if is_tail:
+                return []
         match event.kind:
             case "graph_break" | "compile_error" if rule in _ANNOUNCED:
                 return [self._announce(event, rule)]
