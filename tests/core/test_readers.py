@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.conftest import Event, events_of_bytes
+from tests.conftest import events_of_bytes
+from tests.truth import Event
 
 WARNING = (
     "/venv/torch/_dynamo/variables/functions.py:2431: UserWarning: Dynamo does not know how to trace the builtin `time.time.` "
@@ -14,8 +15,9 @@ BREAK = (
     "V1120 11:14:20.332000 23972 torch/_dynamo/symbolic_convert.py:5124] [20/0] [__graph_breaks] Graph break in user code at /srv/bot/m.py:57\n"
     "V1120 11:14:20.332000 23972 torch/_dynamo/symbolic_convert.py:5124] [20/0] [__graph_breaks] Graph Break Reason: Attempted to call function\n"
 )
-CAUSE = "torch.fx.experimental.symbolic_shapes.GuardOnDataDependentSymNode: Could not guard on data-dependent expression Eq(u0, 1) (unhinted: Eq(u0, 1)).\n"
-ERROR = "torch._dynamo.exc.UserError: Could not guard on data-dependent expression Eq(u0, 1) (unhinted: Eq(u0, 1)).\n"
+UNKNOWN = "Could not guard on data-dependent expression Eq(u0, 1) (unhinted: Eq(u0, 1)).\n"
+CAUSE = f"torch.fx.experimental.symbolic_shapes.GuardOnDataDependentSymNode: {UNKNOWN}"
+ERROR = f"torch._dynamo.exc.UserError: {UNKNOWN}"
 BETWEEN = "\nThe above exception was the direct cause of the following exception:\n\nTraceback (most recent call last):\n"
 TAIL = '\nfrom user code:\n   File "/srv/bot/m.py", line 8, in forward\n    if n > 1:\n'
 
@@ -74,15 +76,14 @@ def test_the_tail_alone_shows_that_compilation_failed() -> None:
     assert (event["kind"], event["exception"], event["function"], event["line_no"]) == ("compile_error", None, "forward", 8)
 
 
+CALL = "call_function <built-in function add>(*(FakeTensor(...),), **{})"
+DEVICES = "found two different devices cuda:0, cpu"
+TRACED = f"Dynamo failed to run FX node with fake tensors: {CALL}: got RuntimeError('{DEVICES}')\n"
+
+
 @pytest.mark.parametrize(
     "text",
-    [
-        "Failed running call_function <built-in function add>(*(FakeTensor(...),), **{}):\nfound two different devices cuda:0, cpu\n",
-        "Dynamo failed to run FX node with fake tensors: call_function <built-in function add>(*(FakeTensor(...),), **{}): "
-        "got RuntimeError('found two different devices cuda:0, cpu')\n",
-        "RuntimeError when making fake tensor call\n  Explanation: Dynamo failed to run FX node with fake tensors: call_function "
-        "<built-in function add>(*(FakeTensor(...),), **{}): got RuntimeError('found two different devices cuda:0, cpu')\n",
-    ],
+    [f"Failed running {CALL}:\n{DEVICES}\n", TRACED, f"RuntimeError when making fake tensor call\n  Explanation: {TRACED}"],
     ids=["2.3", "2.7", "2.13"],
 )
 def test_a_call_that_fails_on_fake_tensors_says_first_what_is_wrong(text: str) -> None:
@@ -94,5 +95,5 @@ def test_a_call_that_fails_on_fake_tensors_says_first_what_is_wrong(text: str) -
 
 def test_a_refused_build_shows_the_compilers_error() -> None:
     """Of ``C++ compile error`` the first error of the compiler is kept, from behind its command line."""
-    text = "torch._inductor.exc.CppCompileError: C++ compile error\n\nCommand:\ng++ -O3 /tmp/x.cpp -o x.so\n\nOutput:\n/tmp/x.cpp:2:10: fatal error: omp.h: No such file\n"
-    assert messages(text) == ["C++ compile error: fatal error: omp.h: No such file"]
+    said = "C++ compile error\n\nCommand:\ng++ -O3 /tmp/x.cpp -o x.so\n\nOutput:\n/tmp/x.cpp:2:10: fatal error: omp.h: No such file\n"
+    assert messages(f"torch._inductor.exc.CppCompileError: {said}") == ["C++ compile error: fatal error: omp.h: No such file"]
