@@ -18,6 +18,7 @@ from recompile_watch.core.times import TimeResolver
 
 HOLD_BYTES = 1 << 20  # the warning of a refused recompile follows at once; other ranks may print between
 PAIR_BYTES = 1 << 16
+MAX_ANNOUNCED = 32  # ranks that may print between a line and what it announces
 SAME_WORDS = 40  # characters of a message that tell it from others; a wrapped exception repeats them
 DERIVE_MIN_S = 10.0  # the bot's clock has seconds: over ten of them a rate is right to 10 %
 DERIVE_MIN_CALLS = 2
@@ -57,7 +58,7 @@ class Context:
         self._queue: deque[_Held | TableRows | Sums] = deque()
         self._waiting: dict[Key, _Held] = {}
         self._last_limit_error: _Held | None = None
-        self._announced: _Held | None = None
+        self._announced: list[_Held] = []
         self._last_failure = -PAIR_BYTES  # offset of the last failed compilation or graph break
         self._loading: dict[str, Event] = {}
         self._counts: dict[tuple[object, ...], _Window] = {}
@@ -126,10 +127,12 @@ class Context:
             if is_tail:
                 return []
         match event.kind:
-            case "graph_break" | "compile_error" if rule in _ANNOUNCED:
-                return [self._announce(event, rule)]
-            case "graph_break" | "compile_error" if self._is_announced(event, rule):
-                return self._complete(event, rule)
+            case "graph_break" | "compile_error" if rule in _ANNOUNCED | _TAILS:
+                self._announced = [*self._announced[1 - MAX_ANNOUNCED :], _Held(event, rule, True)]
+                return self._announced[-1:]
+            case "graph_break" | "compile_error" | "recompile_limit_error":
+                self._drop_announced(event, rule)
+        match event.kind:
             case "recompile" | "recompile_limit_hit" | "graph_break":
                 return self._torch(event, rule)
             case "recompile_limit_error":
@@ -142,22 +145,15 @@ class Context:
                 return [_Held(event, rule, False), *self._from_gpu_memory(event)]
         return [_Held(event, rule, False)]
 
-    def _announce(self, event: Event, rule: str) -> _Held:
-        """Holds a line behind which torch may say the same again."""
-        if self._announced is not None:
-            self._announced.waits = False
-        self._announced = _Held(event, rule, True)
-        return self._announced
-
-    def _is_announced(self, event: Event, rule: str) -> bool:
-        """Takes out the line in front that says the same in fewer words, and is no event of its own then. True when one was."""
-        before, is_hint = self._announced, rule.endswith(".item")
-        if before is None or is_hint:
-            return False
-        self._announced = None
-        before.waits = False
-        before.drop = event.offset - before.event.offset < PAIR_BYTES and _says(event, before.event)
-        return before.drop
+    def _drop_announced(self, event: Event, rule: str) -> None:
+        """Takes out the line in front that says the same in fewer words, and is no event of its own then."""
+        if rule.endswith(".item"):
+            return
+        near = [held for held in self._announced if event.offset - held.event.offset < PAIR_BYTES]
+        before = next((held for held in near if _says(event, held)), None)
+        if before is not None:
+            before.waits, before.drop = False, True
+        self._announced = [held for held in near if held is not before]
 
     def _torch(self, event: Event, rule: str) -> list[_Held]:
         key = (event.rank, event.pid)
@@ -254,12 +250,14 @@ def _metric_event(sums: Sums, line: int, offset: int, time: str | None, **fields
     return Event(sums.kind, sums.source, line, offset, time, None, None, None, None, None, None, (), False, extra)
 
 
-def _says(event: Event, before: Event) -> bool:
-    """True when the event is what the line before announced: the break itself, or an exception that repeats its message."""
-    if before.kind == "graph_break":
+def _says(event: Event, before: _Held) -> bool:
+    """True when the event is what the line before announced: the break itself, or an exception that goes on with it."""
+    if before.event.kind == "graph_break":
         return event.kind == "graph_break" or event.extra.get("exception") == "Unsupported"
-    said = str(before.extra.get("message") or "")[:SAME_WORDS]
-    return bool(said) and said in str(event.extra.get("message") or "")
+    if event.kind == "graph_break":
+        return False
+    said = str(before.event.extra.get("message") or "")[:SAME_WORDS]
+    return before.rule in _TAILS or (bool(said) and said in str(event.extra.get("message") or ""))
 
 
 def _same_place(one: Event, other: Event) -> bool:
