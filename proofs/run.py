@@ -85,6 +85,10 @@ PROOFS = (
     Proof("capture_dynamic_output_shape_ops", "nonzero", "graph_break"),
     Proof("branch_as_tensor", "branch", "graph_break"),
     Proof("remove_graph_break", "explicit_break", "graph_break", is_quick=True),
+    Proof("custom_op", "builtin_of_c", "graph_break"),
+    Proof("register_fake", "fake_kernel", "graph_break"),
+    Proof("allow_rnn", "recurrent", "graph_break"),
+    Proof("reorder_logging", "printed", "graph_break"),
     Proof("disable_compile_process", "size_from_outside", "size_mismatch", is_advised=False),
 )
 # What the advice on the first log cannot say, because its finding is another one.

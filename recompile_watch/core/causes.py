@@ -25,6 +25,7 @@ _KNOWN_END = re.compile(
     rf"|[^\s'\"=]+(?:{_QUOTED}|[^\s'\"=])* == (?:-?\d+(?:\.\d+)?(?:e[+-]?\d+)?|True|False|None|{_QUOTED})"
     r")(?=\s+(?!and\b|or\b|[-+*/%<>=)&|]))"
 )
+_LEFT_VALUE = re.compile(r", with LHS value: .*", re.DOTALL)  # torch of October 2023 shows what the guard met
 _STACK = re.compile(r"\s+(?:- )?User stack trace:")
 
 _INT = r"-?\d+"
@@ -56,6 +57,8 @@ def clean_guard(raw: str) -> str:
         text = _STACK.split(text, maxsplit=1)[0]
     if "# " in text and not text.startswith(("tensor '", "BACKEND_MATCH", "GLOBAL_STATE", "Cache line")):
         text = _without_comment(text)
+    if ", with LHS value: " in text:
+        text = _LEFT_VALUE.sub("", text)
     if "(HINT: " in text:
         text = _HINT.split(text, maxsplit=1)[0]
     if "Guard failed on a parameter" in text:

@@ -18,9 +18,15 @@ from recompile_watch.core.times import TimeResolver
 
 HOLD_BYTES = 1 << 20  # the warning of a refused recompile follows at once; other ranks may print between
 PAIR_BYTES = 1 << 16
+MAX_ANNOUNCED = 32  # ranks that may print between a line and what it announces
+SAME_WORDS = 40  # characters of a message that tell it from others; a wrapped exception repeats them
 DERIVE_MIN_CALLS = 2
 DERIVE_MIN_CALLS_BETWEEN = 20
 
+# Rules for lines behind which torch may say the same again, with place and stack: a warning, and the cause of an exception.
+_ANNOUNCED = frozenset({"torch.graph_break.warned", "torch.compile_error.cause"})
+# Rules for the tail of what torch says of a failure, for logs that do not show its beginning.
+_TAILS = frozenset({"torch.compile_error.user_code", "torch.compile_error.context"})
 Key = tuple[int | None, int | None]
 Item = Event | TableRows | Sums
 
@@ -51,6 +57,8 @@ class Context:
         self._queue: deque[_Held | TableRows | Sums] = deque()
         self._waiting: dict[Key, _Held] = {}
         self._last_limit_error: _Held | None = None
+        self._announced: list[_Held] = []
+        self._last_failure = -PAIR_BYTES  # offset of the last failed compilation or graph break
         self._loading: dict[str, Event] = {}
         self._counts: dict[tuple[object, ...], _Window] = {}
 
@@ -62,6 +70,8 @@ class Context:
             "times": self._times.state(),
             "held": [[event_to_json(item.event), item.rule, item.waits, item.drop] for item in held],
             "limit_error": next((index for index, item in enumerate(held) if item is twin), None),
+            "announced": [index for index, item in enumerate(held) if any(item is one for one in self._announced)],
+            "last_failure": self._last_failure,
             "loading": {model: event_to_json(event) for model, event in self._loading.items()},
             "counts": [[list(key), window.calls, window.since.isoformat(), window.symbol, list(window.last)] for key, window in self._counts.items()],
         }
@@ -72,10 +82,12 @@ class Context:
         held = [_Held(event_from_json(value), rule, waits) for value, rule, waits, _ in state["held"]]
         for item, (_, _, _, drop) in zip(held, state["held"], strict=True):
             item.drop = drop
-            if item.waits and item.event.kind in ("recompile", "graph_break"):
+            if item.waits and (item.event.kind == "recompile" or item.rule.endswith(".item")):
                 self._waiting[(item.event.rank, item.event.pid)] = item
         self._queue.extend(held)
         self._last_limit_error = None if state["limit_error"] is None else held[state["limit_error"]]
+        self._announced = [held[index] for index in state["announced"]]
+        self._last_failure = int(state["last_failure"])
         self._loading = {model: event_from_json(value) for model, value in state["loading"].items()}
         for key, calls, since, symbol, last in state["counts"]:
             self._counts[tuple(key)] = _Window(calls, datetime.fromisoformat(since), symbol, (last[0], last[1]))
@@ -147,6 +159,17 @@ class Context:
         return ready
 
     def _complete(self, event: Event, rule: str) -> list[_Held]:
+        if event.kind in ("graph_break", "compile_error", "recompile_limit_error"):
+            is_tail = rule in _TAILS and event.offset - self._last_failure < PAIR_BYTES
+            self._last_failure = event.offset
+            if is_tail:
+                return []
+        match event.kind:
+            case "graph_break" | "compile_error" if rule in _ANNOUNCED | _TAILS:
+                self._announced = [*self._announced[1 - MAX_ANNOUNCED :], _Held(event, rule, True)]
+                return self._announced[-1:]
+            case "graph_break" | "compile_error" | "recompile_limit_error":
+                self._drop_announced(event, rule)
         match event.kind:
             case "recompile" | "recompile_limit_hit" | "graph_break":
                 return self._torch(event, rule)
@@ -159,6 +182,16 @@ class Context:
             case "gpu_memory":
                 return [_Held(event, rule, False), *self._from_gpu_memory(event)]
         return [_Held(event, rule, False)]
+
+    def _drop_announced(self, event: Event, rule: str) -> None:
+        """Takes out the line in front that says the same in fewer words, and is no event of its own then."""
+        if rule.endswith(".item"):
+            return
+        near = [held for held in self._announced if event.offset - held.event.offset < PAIR_BYTES]
+        before = next((held for held in near if _says(event, held)), None)
+        if before is not None:
+            before.waits, before.drop = False, True
+        self._announced = [held for held in near if held is not before]
 
     def _torch(self, event: Event, rule: str) -> list[_Held]:
         key = (event.rank, event.pid)
@@ -253,6 +286,16 @@ def _metric_event(sums: Sums, line: int, offset: int, time: str | None, **fields
     """The event that one line of the sums stands for."""
     extra = {**EXTRA_FIELDS[sums.kind], **fields}
     return Event(sums.kind, sums.source, line, offset, time, None, None, None, None, None, None, (), False, extra)
+
+
+def _says(event: Event, before: _Held) -> bool:
+    """True when the event is what the line before announced: the break itself, or an exception that goes on with it."""
+    if before.event.kind == "graph_break":
+        return event.kind == "graph_break" or event.extra.get("exception") == "Unsupported"
+    if event.kind == "graph_break":
+        return False
+    said = str(before.event.extra.get("message") or "")[:SAME_WORDS]
+    return before.rule in _TAILS or (bool(said) and said in str(event.extra.get("message") or ""))
 
 
 def _same_place(one: Event, other: Event) -> bool:

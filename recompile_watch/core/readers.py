@@ -180,17 +180,40 @@ def _read_exception(source: str, reasons_of: Reasons, record: Record, fields: Fi
 
 
 def _read_compile_error(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
-    """An exception of the compiler, with what it says: of a backend's failure the backend's own exception."""
+    """An exception of the compiler, with what it says: of an exception that wraps another one what that says."""
     name = fields.get("exception")
     said = (
         re.search(rb"\b%s:[ \t]*(?P<text>[^\n]*)(?P<more>\n[^\n]*)?" % re.escape(name.encode()), record.message()) if isinstance(name, str) else None
     )
     if said is not None and fields.get("message") is None:
-        text = said["more"] or b"" if said["text"].rstrip().endswith(b"raised:") else said["text"]
-        fields["message"] = decode(text).strip()[:MAX_MESSAGE] or None
+        fields["message"] = _said(decode(said["text"]).strip(), decode(said["more"] or b"").strip(), decode(record.message()))[:MAX_MESSAGE] or None
     return _read_exception(source, reasons_of, record, fields)
 
 
+def _said(text: str, more: str, message: str) -> str:
+    """What is wrong, first: behind a backend's name, a traced call, or a compiler's command line.
+
+    text, more: the exception's first line and the one below. message: the whole record.
+    """
+    if text.endswith("raised:"):
+        text = more
+    elif text.endswith(":") and more and text.startswith("Failed running "):  # torch 2.0 to 2.6
+        text = f"{more} ({text[:-1]})"
+    elif more.startswith("Explanation: "):
+        text = f"{text}: {_inner_first(more.removeprefix('Explanation: '))}"
+    text = _inner_first(text)
+    if "C++ compile error" in text and (error := _CPP_ERROR.search(message)) is not None:
+        text = f"{text}: {error['error']}"
+    return text
+
+
+def _inner_first(text: str) -> str:
+    """``Dynamo failed to run FX node …: got RuntimeError('…')`` (torch 2.7 and later) with the error in front."""
+    inner = re.search(r": got (?P<error>\w+\(.*\))$", text)
+    return text if inner is None else f"{inner['error']} ({text[: inner.start()]})"
+
+
+_CPP_ERROR = re.compile(r"(?m)^[^\n]{0,300}?\b(?P<error>(?:fatal )?error(?: \w+)?: [^\n]{1,200})")
 _FROM_USER_CODE = re.compile(rb"from user code:\n(?:\s+[^\n]*\n?)+")
 
 

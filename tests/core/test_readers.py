@@ -1,0 +1,99 @@
+"""Failed compilations and graph breaks: which lines are one event, and which of them says what is wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.conftest import events_of_bytes
+from tests.truth import Event
+
+WARNING = (
+    "/venv/torch/_dynamo/variables/functions.py:2431: UserWarning: Dynamo does not know how to trace the builtin `time.time.` "
+    "This function is either a Python builtin (e.g. _warnings.warn) or a third-party C/C++ Python extension.\n"
+)
+BREAK = (
+    "V1120 11:14:20.332000 23972 torch/_dynamo/symbolic_convert.py:5124] [20/0] [__graph_breaks] Graph break in user code at /srv/bot/m.py:57\n"
+    "V1120 11:14:20.332000 23972 torch/_dynamo/symbolic_convert.py:5124] [20/0] [__graph_breaks] Graph Break Reason: Attempted to call function\n"
+)
+UNKNOWN = "Could not guard on data-dependent expression Eq(u0, 1) (unhinted: Eq(u0, 1)).\n"
+CAUSE = f"torch.fx.experimental.symbolic_shapes.GuardOnDataDependentSymNode: {UNKNOWN}"
+ERROR = f"torch._dynamo.exc.UserError: {UNKNOWN}"
+BETWEEN = "\nThe above exception was the direct cause of the following exception:\n\nTraceback (most recent call last):\n"
+TAIL = '\nfrom user code:\n   File "/srv/bot/m.py", line 8, in forward\n    if n > 1:\n'
+
+
+def events(text: str) -> list[Event]:
+    return events_of_bytes(text.encode(), "bot.log")
+
+
+def messages(text: str) -> list[object]:
+    return [event.get("message") for event in events(text)]
+
+
+def test_a_warning_about_a_builtin_is_a_break_where_torch_says_nothing_else() -> None:
+    """Default logs show of this graph break the warning only."""
+    (event,) = events(WARNING)
+    assert (event["kind"], event["file"], event["reasons"][0]["text"]) == (
+        "graph_break", None, "Dynamo does not know how to trace the builtin `time.time.`",
+    )  # fmt: skip
+
+
+def test_a_warning_about_a_builtin_belongs_to_the_record_behind_it() -> None:
+    """With TORCH_LOGS=graph_breaks the warning and the record are one break, with the record's place."""
+    assert [(event["kind"], event["line_no"]) for event in events(WARNING + BREAK)] == [("graph_break", 57)]
+
+
+def test_two_warnings_are_two_breaks() -> None:
+    """torch warns once for each function: two warnings are about two."""
+    assert len(events(WARNING + WARNING.replace("time.time", "os.getpid"))) == 2
+
+
+def test_an_exception_and_its_cause_are_one_failure() -> None:
+    """What torch wraps in an exception of its own stands in front of it in the traceback."""
+    assert [event["exception"] for event in events(CAUSE + BETWEEN + ERROR)] == ["UserError"]
+
+
+def test_a_cause_without_its_exception_is_a_failure() -> None:
+    """A log that ends behind the cause still shows that compilation failed."""
+    assert [event["exception"] for event in events(CAUSE)] == ["GuardOnDataDependentSymNode"]
+
+
+def test_another_failure_behind_a_cause_stays_a_failure_of_its_own() -> None:
+    """Only an exception that repeats the message takes the cause in."""
+    other = "torch._dynamo.exc.InternalTorchDynamoError: 'NoneType' object has no attribute 'co_name'\n"
+    assert [event["exception"] for event in events(CAUSE + BETWEEN + other)] == ["GuardOnDataDependentSymNode", "InternalTorchDynamoError"]
+
+
+def test_the_tail_of_a_failure_is_no_second_one() -> None:
+    """``from user code:`` belongs to the exception in front of it, even behind lines that torch did not print."""
+    (event,) = events(ERROR + "lower-case words of the program\n" + TAIL)
+    assert event["exception"] == "UserError"
+
+
+def test_the_tail_alone_shows_that_compilation_failed() -> None:
+    """A log that begins behind the exception names the place; the exception stays null."""
+    (event,) = events(TAIL)
+    assert (event["kind"], event["exception"], event["function"], event["line_no"]) == ("compile_error", None, "forward", 8)
+
+
+CALL = "call_function <built-in function add>(*(FakeTensor(...),), **{})"
+DEVICES = "found two different devices cuda:0, cpu"
+TRACED = f"Dynamo failed to run FX node with fake tensors: {CALL}: got RuntimeError('{DEVICES}')\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [f"Failed running {CALL}:\n{DEVICES}\n", TRACED, f"RuntimeError when making fake tensor call\n  Explanation: {TRACED}"],
+    ids=["2.3", "2.7", "2.13"],
+)
+def test_a_call_that_fails_on_fake_tensors_says_first_what_is_wrong(text: str) -> None:
+    """In the forms of torch 2.0 to 2.13 the error stands in front of the call, which may be long."""
+    (message,) = messages("torch._dynamo.exc.TorchRuntimeError: " + text)
+    assert isinstance(message, str)
+    assert message.index("two different devices") < message.find("call_function")
+
+
+def test_a_refused_build_shows_the_compilers_error() -> None:
+    """Of ``C++ compile error`` the first error of the compiler is kept, from behind its command line."""
+    said = "C++ compile error\n\nCommand:\ng++ -O3 /tmp/x.cpp -o x.so\n\nOutput:\n/tmp/x.cpp:2:10: fatal error: omp.h: No such file\n"
+    assert messages(f"torch._inductor.exc.CppCompileError: {said}") == ["C++ compile error: fatal error: omp.h: No such file"]
