@@ -231,13 +231,18 @@ def test_a_reader_that_leaves_early(tmp_path: Path) -> None:
 
 def test_interrupt(tmp_path: Path) -> None:
     """Ctrl-C ends with 130 and says nothing."""
+    import fcntl
     import signal
+    import termios
     import time
 
     reader, writer = os.pipe()
     process = subprocess.Popen([sys.executable, "-m", "recompile_watch", "events"], stdin=reader, stdout=-1, stderr=-1, cwd=ROOT)
     os.write(writer, b"x\n" * 100)
-    time.sleep(1.0)  # until it waits for more input
+    give_up_at = time.monotonic() + 60
+    while fcntl.ioctl(reader, termios.FIONREAD, b"\0" * 4) != b"\0" * 4:  # until it has read that, and waits for more
+        assert time.monotonic() < give_up_at
+        time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=20)
     os.close(reader)
