@@ -117,7 +117,7 @@ def soak(minutes: float, seed: int) -> tuple[list[str], bool]:
     """The result as lines of Markdown, and whether all is well."""
     with tempfile.TemporaryDirectory() as name:
         folder, inbox = Path(name), Moody()
-        with watch(folder, inbox.port) as process:
+        with watch(folder, inbox.port, 'repeat_interval = "30s"\n') as process:
             bot = Bot(folder / "logs", seed)
             samples: list[tuple[float, float, int]] = []
             begun, rotate_at = time.monotonic(), ROTATE_S

@@ -89,12 +89,12 @@ class Inbox:
 
 
 @contextmanager
-def watch(folder: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
-    """A running daemon."""
+def watch(folder: Path, port: int, extra: str = "") -> Iterator[subprocess.Popen[bytes]]:
+    """A running daemon. extra: further keys of its receiver."""
     (folder / "logs").mkdir()
     (folder / "logs" / "bot.log").write_bytes(b"the bot starts\n")
     config = folder / "watch.toml"
-    config.write_text(CONFIG.replace("{folder}", str(folder)).replace("{port}", str(port)))
+    config.write_text(CONFIG.replace("{folder}", str(folder)).replace("{port}", str(port)) + extra)
     ready = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     ready.bind(str(folder / "notify"))
     ready.settimeout(PATIENCE_S)
