@@ -167,7 +167,7 @@ COMMANDS = (
     ),
     Command(
         ("incidents", "list"), "recompile_watch.cli.incidents", "the problems that go on",
-        "Lists the incidents that go on, worst first.\nexit status: 0 none, 1 warning, 2 critical, 3 unknown",
+        "Lists the incidents that go on, worst first; with --all those that are over as well.",
         "recompile-watch incidents list --all", watch.incidents_list_options,
     ),
     Command(
