@@ -81,12 +81,13 @@ class SourceReading:
 
     def note(self, changes: Changes) -> None:
         """Puts what is understood since the last call into the changes: positions and states."""
-        if self._is_new or any(growing.is_dirty for growing in self._growing.values()):
-            watched = self.follower.watched()
-            if watched is not None:
-                self._is_new = False
-                changes.put("facts", (f"watched/{self.name}",), asdict(watched))
-            for progress in self.follower.progress():
+        changed = {name for name, growing in self._growing.items() if growing.is_dirty}
+        watched = self.follower.watched() if self._is_new or changed else None
+        if watched is not None:
+            self._is_new = False
+            changes.put("facts", (f"watched/{self.name}",), asdict(watched))
+        for progress in self.follower.progress() if changed else ():
+            if progress.stream in changed:
                 changes.put("facts", (f"progress/{self.name}/{progress.stream}",), asdict(progress))
         for name, growing in self._growing.items():
             if not growing.is_dirty:
