@@ -2,17 +2,15 @@
 
 import argparse
 import getpass
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from recompile_watch.core.errors import StoreError, UsageError
-from recompile_watch.daemon.control import SOCKET_NAME, Answer, ask
+from recompile_watch.daemon.control import Answer, ask, found_in
 from recompile_watch.store import Json, Key, read_tables
 from recompile_watch.watch_config import default_state_folder, read_config
 
-_RUNTIME_FOLDERS = (Path("/run/recompile-watch"),)  # systemd's RuntimeDirectory=recompile-watch
 _PROGRESS, _SILENCE = "progress/", "silence/"
 
 
@@ -51,21 +49,14 @@ def read_state(folder: Path) -> WatchState:
 
 def tell(folder: Path, question: Mapping[str, object]) -> Answer:
     """Asks the running watch to do something. Raises StoreError with its refusal, or when none runs."""
-    return ask(_socket_folder(folder), {**question, "who": getpass.getuser()})
+    return ask(found_in(folder), {**question, "who": getpass.getuser()})
 
 
 def _asked(folder: Path, question: Mapping[str, object]) -> Answer | None:
     try:
-        return ask(_socket_folder(folder), question)
+        return ask(found_in(folder), question)
     except StoreError:
         return None
-
-
-def _socket_folder(folder: Path) -> Path:
-    """Where the control socket lies: in the state directory, or in the runtime directory of the unit."""
-    given = os.environ.get("RUNTIME_DIRECTORY", "").partition(":")[0]
-    candidates = [folder, *([Path(given)] if given else []), *_RUNTIME_FOLDERS]
-    return next((candidate for candidate in candidates if (candidate / SOCKET_NAME).exists()), folder)
 
 
 def _rows(table: Mapping[Key, Json]) -> list[Mapping[str, object]]:

@@ -40,22 +40,10 @@ def drift_events(groups: Sequence[Group], files: Iterable[EnvFile], catalog: Cat
         extra: dict[str, object] = {"model": model.name, "title": title, "mend": mend, "cause": None}
         if set_by is not None and model.declared is None:
             step = set_by.step
+            message = f"{step.name}={step.value}"
             yield Event(
-                KIND,
-                set_by.path,
-                step.line,
-                step.line,
-                None,
-                None,
-                None,
-                None,
-                None,
-                None,
-                None,
-                (),
-                False,
-                {**extra, "message": f"{step.name}={step.value}"},
-            )
+                KIND, set_by.path, step.line, step.line, None, None, None, None, None, None, None, (), False, {**extra, "message": message}
+            )  # fmt: skip
         message = f"{seen.kind.replace('_', ' ')} of {model.title}" if seen.kind in _COMPILES else f"{model.title} ran {ran}"
         yield seen._replace(kind=KIND, function=None, file=None, line_no=None, reasons=(), extra={**extra, "message": message})
 

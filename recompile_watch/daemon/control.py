@@ -19,10 +19,24 @@ SOCKET_NAME = "control.sock"
 MAX_QUESTION_BYTES = 1 << 16
 MAX_ASKING = 16
 ANSWER_S = 10.0
+_RUNTIME_FOLDER = "RUNTIME_DIRECTORY"  # systemd.exec(5)
+_UNIT_FOLDER = Path("/run/recompile-watch")  # the unit's own, RuntimeDirectory=recompile-watch
 _MAX_PATH_BYTES = 100  # of a Unix socket's address, 108 with its end
 
 Question = Mapping[str, object]
 Answer = Mapping[str, object]
+
+
+def made_in(state_folder: Path) -> Path:
+    """The folder in which a watch makes its socket: systemd's runtime directory, else the state directory."""
+    given = os.environ.get(_RUNTIME_FOLDER, "").partition(":")[0]
+    return Path(given) if given else state_folder
+
+
+def found_in(state_folder: Path) -> Path:
+    """The folder in which the socket of that watch lies; the state directory when it is in none."""
+    candidates = (state_folder, made_in(state_folder), _UNIT_FOLDER)
+    return next((folder for folder in candidates if (folder / SOCKET_NAME).exists()), state_folder)
 
 
 class ControlSocket:

@@ -19,13 +19,13 @@ class Journal:
     def told(self, event: str, **fields: object) -> None:
         """One event, named ``noun_verbed``."""
         now = time.monotonic()
-        at, left_out = self._told.get(event, (-REPEAT_S, 0))
-        if now - at < REPEAT_S and left_out >= 0 and event in self._told:
-            self._told[event] = (at, left_out + 1)
+        before = self._told.get(event)
+        if before is not None and now - before[0] < REPEAT_S:
+            self._told[event] = (before[0], before[1] + 1)
             return
         self._told[event] = (now, 0)
-        if left_out:
-            fields["left_out"] = left_out
+        if before is not None and before[1]:
+            fields["left_out"] = before[1]
         text = " ".join(f"{name}={json.dumps(value, default=str)}" for name, value in fields.items())
         self._stream.write(f"{event} {text}\n")
         self._stream.flush()

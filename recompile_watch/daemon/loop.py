@@ -146,7 +146,7 @@ class Loop:
         for reading in self._parts.readings:
             reading.note(changes)
         self._note_outbox(changes)
-        self._commit(changes, now, at_once=True)
+        self._commit(changes, at_once=True)
         self.drop()
 
     def drop(self) -> None:
@@ -194,7 +194,7 @@ class Loop:
         """Writes the changes down, then sends what is due. A message that cannot be noted as being sent is sent all the same."""
         taken = self._parts.outbox.take(now)
         self._note_outbox(changes)
-        self._commit(changes, now)
+        self._commit(changes)
         for notice in taken:
             message = message_of(notice, self._parts.receivers[notice.receiver].form, now=now, state_dir=self._state_dir)
             try:
@@ -207,7 +207,7 @@ class Loop:
             is_done = parcel.state in (ParcelState.SENT, ParcelState.DROPPED)
             changes.put("outbox", (parcel.id, parcel.receiver), None if is_done else parcel_to_json(parcel))
 
-    def _commit(self, changes: Changes, now: float, *, at_once: bool = False) -> None:
+    def _commit(self, changes: Changes, *, at_once: bool = False) -> None:
         self._unsaved.merge(changes)
         if self._unsaved.is_empty or (self._retry_at is not None and not at_once and self._clock.monotonic() < self._retry_at):
             return

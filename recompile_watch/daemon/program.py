@@ -1,6 +1,5 @@
 """The process that watches: from its start to its end, with signals, the service manager and the control socket."""
 
-import os
 import selectors
 import signal
 import socket
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING
 from recompile_watch.core.errors import ConfigError, RecompileWatchError, StoreError
 from recompile_watch.core.heard import Trouble, TroubleKind
 from recompile_watch.daemon.building import build
-from recompile_watch.daemon.control import ControlSocket
+from recompile_watch.daemon.control import ControlSocket, made_in
 from recompile_watch.daemon.journal import Journal
 from recompile_watch.daemon.loop import Clock, Loop
 from recompile_watch.daemon.questions import Questions
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
 STOP_GRACE_S = 10.0  # for messages under way when the watch is told to end; systemd waits 30 s
 MAX_BACK_OFF_S = 60.0
-RUNTIME_FOLDER = "RUNTIME_DIRECTORY"
 SYSTEM_CLOCK = Clock(time.time, time.monotonic)
 
 
@@ -48,7 +46,7 @@ class Program:
     def run(self) -> None:
         """Watches until SIGTERM or SIGINT."""
         with _signals(self._selector, self._end, self._reload_soon):
-            control = ControlSocket(runtime_folder(self._config), self._selector, Questions(lambda: self._loop, self._clock).answer)
+            control = ControlSocket(made_in(self._config.state_folder), self._selector, Questions(lambda: self._loop, self._clock).answer)
             self._journal.told("watch_started", config=str(self._file), state=str(self._config.state_folder), sources=len(self._config.sources))
             try:
                 is_ready = False
@@ -149,12 +147,6 @@ def _measured(config: WatchConfig, clock: Clock) -> tuple["Metrics | None", "Met
 
     metrics = Metrics(clock.monotonic)
     return metrics, MetricsServer(config.general.metrics.listen, metrics)
-
-
-def runtime_folder(config: WatchConfig) -> Path:
-    """Where the control socket lies: systemd's runtime directory, else the state directory."""
-    given = os.environ.get(RUNTIME_FOLDER, "").partition(":")[0]
-    return Path(given) if given else config.state_folder
 
 
 @contextmanager
