@@ -133,6 +133,11 @@ class WatchConfig:
     watch: WatchSettings
     heartbeat_url: str | None = field(default=None, repr=False)
 
+    @property
+    def rule_folders(self) -> list[Path]:
+        """The folders of the user's own rules."""
+        return [Path(path) for path in self.general.rules.paths]
+
 
 def read_config(file: Path, environment: Mapping[str, str] = os.environ) -> WatchConfig:
     """The configuration in a file. Raises ConfigError with all mistakes, one line each."""

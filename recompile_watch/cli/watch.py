@@ -62,7 +62,7 @@ def _check(file: Path) -> int:
     from recompile_watch.watch_config import read_config
 
     config = read_config(file)
-    rules = load_rules([Path(path) for path in config.general.rules.paths])
+    rules = load_rules(config.rule_folders)
     load_catalog()
     print(f"{file}: good")
     for source in config.sources:

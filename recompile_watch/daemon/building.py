@@ -3,7 +3,6 @@
 import os
 import socket
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 
 from recompile_watch.config import load_catalog, load_rules
 from recompile_watch.core.delivery import Outbox
@@ -32,7 +31,7 @@ HEARTBEAT_DEADLINE_S = 10.0
 
 def build(config: WatchConfig, store: Store, *, now: float) -> tuple[Parts, list[Trouble]]:
     """The parts, and what is wrong with what was remembered: each damaged piece is told, and begun anew."""
-    rules = load_rules([Path(path) for path in config.general.rules.paths])
+    rules = load_rules(config.rule_folders)
     troubles: list[Trouble] = []
     if store.quarantined is not None:
         text = f"the state was damaged and lies in {store.quarantined} now; the watch began anew at the ends of the logs"

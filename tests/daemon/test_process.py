@@ -81,12 +81,15 @@ def test_a_person_acknowledges_and_silences(tmp_path: Path) -> None:
 
 
 def test_a_bad_reload_keeps_the_old_configuration_and_says_so(tmp_path: Path) -> None:
-    """SIGHUP with a mistake in the file: told, and the watch goes on; SIGHUP with a good file takes it over."""
+    """SIGHUP with a mistake in the file or its rules: the watch goes on as before; SIGHUP with a good file takes it over."""
     with receiver() as inbox, receiver() as other, daemon(tmp_path, config_for(tmp_path, inbox.port)) as watch:
         watch.config.write_text(config_for(tmp_path, inbox.port) + "\nnonsense = 1\n")
         watch.process.send_signal(signal.SIGHUP)
         watch.heard("READY=1")
         assert "nonsense" in str(inbox.until("configuration")[-1]["message"])
+        watch.config.write_text(config_for(tmp_path, inbox.port, f'[rules]\npaths = ["{tmp_path}/no-such-rules"]\n'))
+        watch.process.send_signal(signal.SIGHUP)
+        watch.heard("READY=1")
         watch.write(b"the bot starts\n" + limit_hit("attend", 1))
         inbox.until("attend hit")
         watch.config.write_text(config_for(tmp_path, other.port))
