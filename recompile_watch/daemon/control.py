@@ -10,7 +10,8 @@ import os
 import selectors
 import socket
 import struct
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from recompile_watch.core.errors import StoreError
@@ -107,7 +108,8 @@ def ask(folder: Path, question: Question) -> Answer:
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as channel:
             channel.settimeout(ANSWER_S)
-            channel.connect(_address(path))
+            with _address(path) as address:
+                channel.connect(address)
             channel.sendall(json.dumps(question).encode() + b"\n")
             text = b""
             while not text.endswith(b"\n"):
@@ -134,7 +136,8 @@ def _listening(path: Path) -> socket.socket:
             path.unlink()  # of a daemon that was killed; the lock of the state directory says that none runs
         mask = os.umask(0o177)
         try:
-            server.bind(_address(path))
+            with _address(path) as address:
+                server.bind(address)
         finally:
             os.umask(mask)
         server.listen(MAX_ASKING)
@@ -146,10 +149,20 @@ def _listening(path: Path) -> socket.socket:
     return server
 
 
-def _address(path: Path) -> str:
-    """The socket's address: seen from the working folder where the whole path is too long for one."""
+@contextlib.contextmanager
+def _address(path: Path) -> Iterator[str]:
+    """The socket's address: seen through its open folder where the whole path is too long for one."""
     text = str(path)
-    return text if len(os.fsencode(text)) <= _MAX_PATH_BYTES else os.path.relpath(text)
+    if len(os.fsencode(text)) <= _MAX_PATH_BYTES:
+        yield text
+    elif sys.platform == "linux":
+        folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            yield f"/proc/self/fd/{folder}/{path.name}"
+        finally:
+            os.close(folder)
+    else:
+        yield os.path.relpath(text)
 
 
 def _is_allowed(asking: socket.socket) -> bool:

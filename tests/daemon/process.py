@@ -88,11 +88,15 @@ def receiver() -> Iterator[Receiver]:
 class NotifySocket:
     """What systemd hears: the datagrams of sd_notify."""
 
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / "notify.sock"
+    def __init__(self) -> None:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self._socket.bind(str(self.path))
+        self._socket.bind("")  # an abstract name of the kernel's choice: a path would be too long in a deep folder
         self._socket.settimeout(PATIENCE_S)
+
+    @property
+    def address(self) -> str:
+        """What NOTIFY_SOCKET holds."""
+        return f"@{self._socket.getsockname()[1:].decode()}"
 
     def until(self, text: str) -> list[str]:
         """What was said up to a message with this text."""
@@ -113,10 +117,8 @@ class Daemon:
         (folder / "logs").mkdir(exist_ok=True)
         self.config = folder / "watch.toml"
         self.config.write_text(config)
-        self._notify = NotifySocket(Path(os.path.relpath(folder)))
-        self._environment = {**os.environ, "NOTIFY_SOCKET": str(self._notify.path.absolute()), "PYTHONPATH": str(ROOT), **(environment or {})}
-        self.said = ""
-        self.start()
+        self._notify = NotifySocket()
+        self._environment = {**os.environ, "NOTIFY_SOCKET": self._notify.address, "PYTHONPATH": str(ROOT), **(environment or {})}
 
     def start(self) -> None:
         """Starts it and waits until it is ready."""
@@ -168,6 +170,7 @@ def daemon(folder: Path, config: str, environment: Mapping[str, str] | None = No
     """A running daemon for one test."""
     made = Daemon(folder, config, environment)
     try:
+        made.start()
         yield made
     finally:
         made.close()
