@@ -5,14 +5,16 @@ What only a report needs is loaded by the functions that read it.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from recompile_watch.core.errors import ConfigError, RuleError
 from recompile_watch.core.rules import Rule, Ruleset, merge, parse_rules, rule_of
-from recompile_watch.kept_rules import keep, kept, state_of
+from recompile_watch.core.scan import LiteralMatcher, Matcher, expressions_of
+from recompile_watch.kept import State, keep, kept, state_of
 
 if TYPE_CHECKING:
     from recompile_watch.core.env_file import EnvFile
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from recompile_watch.respond.diagnose_settings import DiagnoseSettings
 
 _ENDING = ".toml"
+_KEPT_RULES, _KEPT_LITERALS = "rules.json", "literals.hs"
 CATALOG_FOLDERS = ("remedies", "settings")
 _MODELS_FOLDER = "models"
 _MAX_RULE_FILE_BYTES = 4 << 20
@@ -38,6 +41,18 @@ def load_rules(extra: Sequence[Path] = ()) -> Ruleset:
     return merge([*_shipped_rules(), *read_rules(extra)])
 
 
+def load_matcher(rules: Ruleset) -> Matcher:
+    """The matcher of the rules' literals, compiled unless it was kept."""
+    literals = rules.literals()
+    state: State = [expression.decode("latin-1") for expression in expressions_of(literals)]
+    known = kept(_KEPT_LITERALS, state)
+    matcher = LiteralMatcher(literals, known)
+    compiled = matcher.compiled()
+    if compiled != known:
+        keep(_KEPT_LITERALS, state, compiled)
+    return matcher
+
+
 def read_rules(places: Sequence[Path]) -> list[list[Rule]]:
     """The rules of each file in ``places``, sorted by name. Raises RuleError with all mistakes, one line each."""
     return _rules(_read_entries(places))
@@ -50,11 +65,19 @@ def _shipped_rules() -> list[list[Rule]]:
     if mistakes:
         raise RuleError("\n".join(mistakes))
     state = state_of(files)
-    known = kept(state)
-    if known is None:
-        known = _read_entries(files)
-        keep(state, known)
-    return _rules(cast(dict[str, list[dict[str, object]]], known))
+    entries = _kept_entries(state)
+    if entries is None:
+        entries = _read_entries(files)
+        keep(_KEPT_RULES, state, json.dumps(entries).encode())
+    return _rules(entries)
+
+
+def _kept_entries(state: State | None) -> Mapping[str, list[dict[str, object]]] | None:
+    content = kept(_KEPT_RULES, state)
+    try:
+        return None if content is None else json.loads(content)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _rules(files: Mapping[str, list[dict[str, object]]]) -> list[list[Rule]]:

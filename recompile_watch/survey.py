@@ -22,10 +22,10 @@ from recompile_watch.sources.find import SourceFile
 from recompile_watch.sources.read import Unread, plain_size, read_blocks, read_range
 from recompile_watch.workers import CAN_FORK, WorkerDiedError, in_order
 
-# A part is held in memory until it is read; small ones let all jobs end together, large ones cost fewer hand-overs.
-PART_BYTES, LARGE_PART_BYTES = 8 << 20, 16 << 20
-_PARTS_A_JOB = 16
-_DRAIN_BLOCK = 1 << 16
+# What a part holds is kept until it is handed over, and each costs about half a millisecond; the last are small, so that all jobs end together.
+SMALL_PART_BYTES, LARGE_PART_BYTES = 2 << 20, 16 << 20
+_SHARE_OF_REST = 4  # parts a job that the rest of the log would make
+_DRAIN_BLOCK = 1 << 13  # read line by line until the records at the end are complete: few lines, as a rule
 
 
 @dataclass(slots=True)
@@ -71,7 +71,7 @@ class Survey:
     def _one(self, reading: SourceReading) -> Iterator[list[Item]]:
         source = reading.source
         size = plain_size(source) if self._options.jobs > 1 and CAN_FORK else None
-        if size is None or size < 2 * PART_BYTES or not _divides(source):
+        if size is None or size < 4 * SMALL_PART_BYTES or not _divides(source):
             return self._in_one_go(reading)
         return self._in_parts(reading, size)
 
@@ -150,12 +150,12 @@ def _divides(source: SourceFile) -> bool:
 
 
 def _parts(path: str, size: int, jobs: int) -> list[Part]:
-    """Ranges of about one length that begin and end at lines."""
-    part_bytes = min(max(PART_BYTES, size // (jobs * _PARTS_A_JOB)), LARGE_PART_BYTES)
+    """Ranges that begin and end at lines, smaller towards the end."""
     parts: list[Part] = []
     start, before = 0, b""
     while start < size:
-        border = _line_start(path, start + part_bytes, size)
+        part_bytes = (size - start) // (jobs * _SHARE_OF_REST)
+        border = _line_start(path, start + min(max(SMALL_PART_BYTES, part_bytes), LARGE_PART_BYTES), size)
         end, next_before = border if border is not None else (None, b"")
         parts.append(Part(start, end, before))
         if end is None:

@@ -30,7 +30,7 @@ from recompile_watch.core.shape import HEAD_BYTES, shape_of
 from recompile_watch.core.times import TimeResolver
 from recompile_watch.report.json import report_to_json
 from recompile_watch.sources.find import find_sources
-from recompile_watch.survey import PART_BYTES, Survey, SurveyOptions
+from recompile_watch.survey import SMALL_PART_BYTES, Survey, SurveyOptions
 from tests.conftest import DATA, ROOT, SAMPLES, TIMES, as_json, engine_events, events_of_bytes, events_of_path, matcher, only_events, rules
 from tests.fuzz.laws import bad_json, difference
 from tests.fuzz.mutate import mutated, split
@@ -200,7 +200,7 @@ def test_jobs_on_a_large_file(tmp_path: Path) -> None:
     logs = (log(name) for name in ("mixed-app.log", "two-ranks.log", "bot-2025-10-30.log", "2.5.1/s10_breaks.log"))
     unit = b"".join(part for text in logs for part in (text, PADDING * 4))
     path = tmp_path / "large.log"
-    path.write_bytes(unit * (6 * PART_BYTES // len(unit) + 1))
+    path.write_bytes(unit * (16 * SMALL_PART_BYTES // len(unit) + 1))
     one = surveyed(path, 1)
     assert len(one) > 3000
     same(one, surveyed(path, 3))

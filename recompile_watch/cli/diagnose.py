@@ -16,12 +16,11 @@ from pathlib import Path
 from recompile_watch import __version__
 from recompile_watch.cli import exit_status
 from recompile_watch.cli.output import STANDARD_OUTPUT, is_color_wanted, write_error, write_result
-from recompile_watch.config import load_diagnose_settings, load_rules, read_text_file, shipped_workloads
+from recompile_watch.config import load_diagnose_settings, load_matcher, load_rules, read_text_file, shipped_workloads
 from recompile_watch.core.candidates import EAGER, Candidate, advised_candidate, parse_candidates
 from recompile_watch.core.diagnosis import Diagnosis
 from recompile_watch.core.errors import ConfigError, DiagnosisError, UsageError
 from recompile_watch.core.profiles import PROFILES, Profile
-from recompile_watch.core.scan import LiteralMatcher
 from recompile_watch.report.safe import safe
 from recompile_watch.respond.diagnose import Plan, Progress, Surroundings, diagnose
 from recompile_watch.respond.diagnose_settings import DiagnoseSettings
@@ -69,7 +68,7 @@ def _guard(watch: GpuWatch, bot_log: str | None) -> Callable[[], str | None]:
     if bot_log is None:
         return watch.why_stop
     rules = load_rules()
-    latency = LatencyWatch(Path(bot_log), rules, LiteralMatcher(rules.literals()))
+    latency = LatencyWatch(Path(bot_log), rules, load_matcher(rules))
     return lambda: watch.why_stop() or latency.why_stop()
 
 

@@ -5,14 +5,13 @@ import argparse
 from recompile_watch.cli import exit_status
 from recompile_watch.cli.output import write_result
 from recompile_watch.cli.parsing import nearest
-from recompile_watch.config import load_catalog, load_rules
+from recompile_watch.config import load_catalog, load_matcher, load_rules
 from recompile_watch.core.causes import parse_reason
 from recompile_watch.core.engine import SourceEngine
 from recompile_watch.core.errors import UsageError
 from recompile_watch.core.events import Event
 from recompile_watch.core.remedies import Catalog
 from recompile_watch.core.rules import Ruleset
-from recompile_watch.core.scan import LiteralMatcher
 from recompile_watch.core.times import TimeOptions
 from recompile_watch.core.wording import CAUSES
 from recompile_watch.report.explanation import (
@@ -65,7 +64,7 @@ def _by_name(topic: str, rules: Ruleset, catalog: Catalog) -> str | None:
 
 def _by_message(topic: str, rules: Ruleset, catalog: Catalog) -> str | None:
     """The event that a pasted message is, with its cause; or the class of a pasted guard."""
-    engine = SourceEngine("-", rules, LiteralMatcher(rules.literals()), TimeOptions())
+    engine = SourceEngine("-", rules, load_matcher(rules), TimeOptions())
     items = engine.feed(topic.replace("\\n", "\n").encode("utf-8", "surrogateescape") + b"\n") + engine.end()
     event = next((item for item in items if isinstance(item, Event)), None)
     causes = [reason.cause for reason in event.reasons[:1]] if event is not None else []

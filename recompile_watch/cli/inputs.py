@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 from recompile_watch.cli.background import InBackground
 from recompile_watch.cli.output import write_error
 from recompile_watch.cli.times import moment_of, year_of, zone_of
-from recompile_watch.config import load_rules
+from recompile_watch.config import load_matcher, load_rules
 from recompile_watch.core.errors import UsageError
 from recompile_watch.core.rules import Ruleset
-from recompile_watch.core.scan import LiteralMatcher, Matcher
+from recompile_watch.core.scan import Matcher
 from recompile_watch.sources.find import SourceFile, find_sources
 from recompile_watch.sources.limits import Unread
 from recompile_watch.sources.opening import STANDARD_INPUT
@@ -77,7 +77,7 @@ def inputs_of(arguments: argparse.Namespace, command: str) -> Inputs:
     )  # fmt: skip
     paths = paths_of(arguments.paths, command)
     rules = load_rules([Path(folder) for folder in arguments.rules])
-    matcher: InBackground[Matcher] = InBackground(lambda: LiteralMatcher(rules.literals()))
+    matcher: InBackground[Matcher] = InBackground(lambda: load_matcher(rules))
     unread = Unread()
     sources, errors = find_sources(paths, rotated=arguments.rotated, unread=unread)
     return Inputs(rules, matcher, options, sources, tuple(str(error) for error in errors), unread.counts, arguments.strict)

@@ -35,12 +35,15 @@ class Matcher(Protocol):
 class LiteralMatcher:
     """Hyperscan over all literals at once, case-sensitive, byte for byte."""
 
-    def __init__(self, literals: Iterable[bytes]) -> None:
-        wanted = [_escaped(literal) for literal in literals]
-        self._count = len(wanted)
-        expressions = [*wanted, *_CUT_LINES]
-        self._database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
-        self._database.compile(expressions=expressions, ids=list(range(len(expressions))), elements=len(expressions), flags=[0] * len(expressions))
+    def __init__(self, literals: Collection[bytes], compiled: bytes | None = None) -> None:
+        """compiled: what ``compiled`` gave for the same literals; without it, or when it does not suit this machine, they are compiled."""
+        self._count = len(literals)
+        self._database = _loaded(compiled) or _compiled(expressions_of(literals))
+
+    def compiled(self) -> bytes:
+        """What spares a later program the compiling, for this compiler and this kind of processor."""
+        dumped: bytes = hyperscan.dumpb(self._database)
+        return dumped
 
     def which(self, text: bytes) -> set[int]:
         """The numbers of the literals that ``text`` holds."""
@@ -68,6 +71,28 @@ class LiteralMatcher:
 
         self._database.scan(block, match_event_handler=on_match)
         return found, by_number
+
+
+def expressions_of(literals: Iterable[bytes]) -> list[bytes]:
+    """What is compiled."""
+    return [*map(_escaped, literals), *_CUT_LINES]
+
+
+def _compiled(expressions: list[bytes]) -> hyperscan.Database:
+    database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
+    database.compile(expressions=expressions, ids=list(range(len(expressions))), elements=len(expressions), flags=[0] * len(expressions))
+    return database
+
+
+def _loaded(compiled: bytes | None) -> hyperscan.Database | None:
+    if compiled is None:
+        return None
+    try:
+        database = hyperscan.loadb(compiled, mode=hyperscan.HS_MODE_BLOCK)
+    except hyperscan.error:  # damaged, or of another hyperscan or kind of processor
+        return None
+    database.scratch = hyperscan.Scratch(database)
+    return database
 
 
 def _escaped(literal: bytes) -> bytes:

@@ -4,13 +4,12 @@ import os
 import socket
 from collections.abc import Callable, Iterator, Mapping
 
-from recompile_watch.config import load_catalog, load_rules
+from recompile_watch.config import load_catalog, load_matcher, load_rules
 from recompile_watch.core.delivery import Outbox
 from recompile_watch.core.errors import StoreError
 from recompile_watch.core.heard import Trouble, TroubleKind
 from recompile_watch.core.parcels import Parcel, parcel_from_json
 from recompile_watch.core.rules import Ruleset
-from recompile_watch.core.scan import LiteralMatcher
 from recompile_watch.core.watch import Watch
 from recompile_watch.daemon.followers import Follower, InputFollower, JournalFollower
 from recompile_watch.daemon.loop import HEARTBEAT, Parts
@@ -76,7 +75,7 @@ def _parcels(store: Store, troubles: list[Trouble]) -> Iterator[Parcel]:
 
 
 def _readings(config: WatchConfig, store: Store, rules: Ruleset, troubles: list[Trouble]) -> Iterator[SourceReading]:
-    matcher = LiteralMatcher(rules.literals())
+    matcher = load_matcher(rules)
     marks, states, watched = _marks(store, troubles), store.load("readings"), store.load("facts")
     for source in config.sources:
         saved = {str(stream): state for (name, stream), state in states.items() if name == source.name and isinstance(state, Mapping)}

@@ -8,11 +8,10 @@ from heapq import merge
 from itertools import groupby
 from operator import attrgetter, itemgetter
 
-from recompile_watch.config import load_catalog, load_rules
+from recompile_watch.config import load_catalog, load_matcher, load_rules
 from recompile_watch.core.events import Event
 from recompile_watch.core.heard import Heard
 from recompile_watch.core.notices import Notice
-from recompile_watch.core.scan import LiteralMatcher
 from recompile_watch.core.streams import Piece, Stream
 from recompile_watch.core.times import TimeOptions
 from recompile_watch.core.watch import Step, Watch
@@ -30,7 +29,7 @@ class Replay:
     def __init__(self, settings: WatchSettings, source: str, pause: Callable[[float], None] = lambda _: None) -> None:
         self._settings = settings if settings.receivers else replace(settings, receivers=(NOBODY,))
         self._rules = load_rules()
-        self._matcher = LiteralMatcher(self._rules.literals())
+        self._matcher = load_matcher(self._rules)
         self._source, self._pause = source, pause
         self._watch: Watch | None = None
         self._now: float | None = None

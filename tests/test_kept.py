@@ -1,17 +1,21 @@
-"""Tests of `recompile_watch.kept_rules`: shipped rules are read once, and again whenever what was kept may not be theirs."""
+"""Tests of `recompile_watch.kept`: rules are read and compiled once, and again whenever what was kept may not be theirs."""
 
 from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from recompile_watch import config
-from recompile_watch.config import load_rules, read_rules, shipped_rules
+from recompile_watch.config import load_matcher, load_rules, read_rules, shipped_rules
+from recompile_watch.core import scan
 from recompile_watch.core.errors import RuleError
 from recompile_watch.core.rules import Rule, Ruleset, merge
+from recompile_watch.core.scan import Matcher
 
 
 @pytest.fixture
@@ -34,11 +38,12 @@ def facts(rules: Ruleset) -> list[object]:
 def mark(folder: Path) -> None:
     """Makes what is kept tell itself from the files."""
     file = folder / "rules.json"
-    known = json.loads(file.read_text())
-    for entries in known["entries"].values():
+    state, _, content = file.read_text().partition("\n")
+    known = json.loads(content)
+    for entries in known.values():
         for entry in entries:
             entry["title"] = "kept"
-    file.write_text(json.dumps(known))
+    file.write_text(f"{state}\n{json.dumps(known)}")
 
 
 def is_kept() -> bool:
@@ -89,16 +94,50 @@ def test_a_link_is_not_followed(folder: Path, tmp_path: Path) -> None:
     assert not is_kept()
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"state": 1}', "[" * 100_000])
-def test_a_broken_file_is_made_anew(folder: Path, text: str) -> None:
+@pytest.mark.parametrize("content", [None, b"", b"{", b"null", b"[" * 100_000, b"\xff"], ids=["no state", "empty", "cut", "null", "deep", "bytes"])
+def test_a_broken_file_is_made_anew(folder: Path, content: bytes | None) -> None:
     """What is no kept rules costs a parse, and no more."""
-    (folder / "rules.json").write_text(text)
+    file = folder / "rules.json"
+    file.write_bytes(b"" if content is None else file.read_bytes().partition(b"\n")[0] + b"\n" + content)
     assert facts(load_rules()) == facts(merge(read_rules([config.shipped_rules()])))
     mark(folder)
     assert is_kept()
 
 
+TEXT = b"torch._dynamo hit config.recompile_limit (8)\n"
+
+
+def found(matcher: Matcher) -> list[int]:
+    """What a matcher finds in a line of torch's."""
+    return matcher.ends(TEXT)
+
+
+def test_literals_are_compiled_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second time nothing is compiled, and the same is found."""
+    first = load_matcher(load_rules())
+    monkeypatch.setattr(scan, "_compiled", None)
+    assert found(load_matcher(load_rules())) == found(first) != []
+
+
+def test_other_literals_are_compiled_anew(folder: Path) -> None:
+    """One literal more is found."""
+    rules = load_rules()
+    load_matcher(rules)
+    more = replace(rules.rules[0], id="more", literals=(b"TORCH._DYNAMO", b"torch._dynamo hit"))
+    assert len(found(load_matcher(Ruleset((*rules.rules, more))))) == len(found(load_matcher(rules))) + 1
+
+
+@pytest.mark.parametrize("damage", [lambda content: b"", lambda content: content[:1000], lambda content: content[:5000] + b"\0" + content[5001:]])
+def test_damaged_literals_are_compiled_anew(folder: Path, damage: Callable[[bytes], bytes]) -> None:
+    """Whatever became of the file, the same is found, and the file is whole again."""
+    whole = found(load_matcher(load_rules()))
+    file = folder / "literals.hs"
+    state, _, content = (kept := file.read_bytes()).partition(b"\n")
+    file.write_bytes(state + b"\n" + damage(content))
+    assert found(load_matcher(load_rules())) == whole and file.read_bytes() == kept
+
+
 def test_without_a_folder_rules_are_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nothing can be written the rules are read each time."""
     monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null")
-    assert load_rules().rules
+    assert found(load_matcher(load_rules()))

@@ -1,4 +1,4 @@
-"""The shipped rules as they were read before, kept in a folder of the user's own: reading TOML takes as long as a thirtieth of a large log.
+"""What takes long to make at every start, kept in a folder of the user's own: the shipped rules as they were read, their literals compiled.
 
 Nothing of a log is kept. What cannot be read or trusted counts as not there; what cannot be written is not kept.
 """
@@ -12,49 +12,51 @@ from pathlib import Path
 
 from recompile_watch import __version__
 
-_FILE = "rules.json"
 _MAX_BYTES = 16 << 20
 
-
-State = list[list[object]]
+State = list[object]  # of JSON; in its first line a file says what it was made from
 
 
 def state_of(files: Sequence[Path]) -> State | None:
-    """What tells whether something has changed: the program's version; name, size and time of each file. None if a file is gone."""
+    """What tells whether files have changed: name, size and time of each. None if one is gone."""
     try:
         states = [(str(file), os.stat(file)) for file in files]  # noqa: PTH116 (pathlib costs start-up time)
     except OSError:
         return None
-    return [[__version__], *([name, state.st_size, state.st_mtime_ns] for name, state in states)]
+    return [[name, state.st_size, state.st_mtime_ns] for name, state in states]
 
 
-def kept(state: State | None) -> object | None:
-    """What ``keep`` was given for files in this state, if nobody else may have written it."""
+def kept(name: str, state: State | None) -> bytes | None:
+    """What ``keep`` was given under this name for this state, by this version, if nobody else may have written it."""
     folder = _own_folder()
     if folder is None or state is None:
         return None
     try:
-        file = os.open(f"{folder}/{_FILE}", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        file = os.open(f"{folder}/{name}", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with os.fdopen(file, "rb") as stream:
             if not _is_own(os.fstat(file), stat.S_IFREG):
                 return None
-            known = json.loads(stream.read(_MAX_BYTES))
-        return known["entries"] if known["state"] == state else None
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            return stream.read(_MAX_BYTES) if stream.readline(_MAX_BYTES) == _line_of(state) else None
+    except OSError:
         return None
 
 
-def keep(state: State | None, entries: object) -> None:
-    """Keeps what files in this state hold, whole or not at all."""
+def keep(name: str, state: State | None, content: bytes) -> None:
+    """Keeps what something in this state makes, whole or not at all."""
+    if state is None:
+        return
     with suppress(OSError):
-        text = json.dumps({"state": state, "entries": entries})
         folder = _own_folder(make=True)
         if folder is None:
             return
-        part = f"{folder}/{_FILE}.{os.getpid()}"
-        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "w") as stream:
-            stream.write(text)
-        os.replace(part, f"{folder}/{_FILE}")  # noqa: PTH105
+        part = f"{folder}/{name}.{os.getpid()}"
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "wb") as stream:
+            stream.write(_line_of(state) + content)
+        os.replace(part, f"{folder}/{name}")  # noqa: PTH105
+
+
+def _line_of(state: State) -> bytes:
+    return json.dumps([__version__, *state]).encode() + b"\n"
 
 
 def _own_folder(*, make: bool = False) -> str | None:
