@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.test_commands import run
+from tests.conftest import ROOT
 
 WORKLOAD = """
 import os, torch
@@ -64,6 +65,42 @@ def test_an_excluded_function(tmp_path: Path, python: str) -> None:
     _, found, _ = diagnose(tmp_path, python, "--builtin", "kv-storm", "--stage", "structural", "--candidates", "exclude=positional_embedding")
     counts = found["exclude=positional_embedding"]["structural"]
     assert isinstance(counts, dict) and counts["limit_hits"] == 0 and counts["recompiles"] < 10
+
+
+# The published interface of Kronos, and what makes it compile again: a rotary embedding that remembers the length of the history.
+KRONOS = """
+import torch
+
+class Kronos(torch.nn.Module):
+    def __init__(self, s1_bits, s2_bits, layers, width, *_):
+        super().__init__()
+        self.s1, self.s2 = torch.nn.Embedding(2**s1_bits, width), torch.nn.Embedding(2**s2_bits, width)
+        self.head1, self.head2 = torch.nn.Linear(width, 2**s1_bits), torch.nn.Linear(width, 2**s2_bits)
+        self.seq_len_cached = self.cached = None
+
+    def decode_s1(self, s1_ids, s2_ids, stamp=None, padding_mask=None):
+        x = self.s1(s1_ids) + self.s2(s2_ids) + stamp.sum(-1, keepdim=True)
+        if x.shape[1] != self.seq_len_cached:
+            self.seq_len_cached = x.shape[1]
+            self.cached = torch.arange(x.shape[1]).unsqueeze(-1).cos()
+        x = x * self.cached
+        return self.head1(x), x
+
+    def decode_s2(self, context, s1_ids, padding_mask=None):
+        return self.head2(context + self.s1(s1_ids))
+"""
+
+
+def test_the_kronos_template(tmp_path: Path, python: str) -> None:
+    """It runs beside a model of that interface, and shows what a growing history costs."""
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "kronos.py").write_text(KRONOS)
+    (tmp_path / "kronos_workload.py").write_bytes((ROOT / "workloads" / "kronos_template.py").read_bytes())
+    options = ("--workload", "kronos_workload:make", "--stage", "structural", "--candidates", "default,variant:clone")
+    _, found, _ = diagnose(tmp_path, python, *options)
+    for name in ("default", "variant:clone"):
+        counts = found[name]["structural"]
+        assert isinstance(counts, dict) and counts["recompiles"] >= 3, found[name]
 
 
 def test_dynamic_shapes(tmp_path: Path, python: str) -> None:
