@@ -49,7 +49,7 @@ READING_ORDER = (
     "tables", "rows", "counters", "bulk", "lines", "readers", "detect", "trace", "sums", "context", "engine", "live", "streams",
     "parts", "window", "fingerprint", "phases", "groups",
     "versions", "patterns", "models", "model_files", "remedies", "env_file", "env_state", "env_check", "advice", "wording", "series",
-    "timeline", "findings", "raised_limits", "drift", "stories", "baseline", "acceptance", "candidates", "revisit",
+    "timeline", "findings", "raised_limits", "modes", "drift", "stories", "baseline", "acceptance", "candidates", "revisit",
     "profiles", "decision", "measured", "analysis", "statistics", "trials", "gates", "verdict", "published", "diagnosis",
     "units", "heard", "messages", "notices", "notice_json", "parcels", "digests", "delivery",
     "codec", "shelves", "agenda", "moments", "matchers", "watch_settings", "lifecycle", "pace", "incidents", "signals", "sight", "windows",

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from recompile_watch.core.events import TORCH_KINDS, Event
+from recompile_watch.core.events import Event
+from recompile_watch.core.modes import EAGER, SHOW_COMPILED, agree, mode_shown, mode_words
 from recompile_watch.core.shelves import Shelf
 from recompile_watch.core.sight import Sight
 from recompile_watch.core.signals import Signal
@@ -25,7 +26,7 @@ class Observed:
 class DriftCondition:
     """Compares what is declared with what the log shows; what it does not show is no drift."""
 
-    kinds = TORCH_KINDS | {"compile_mode", "model_load"}
+    kinds = SHOW_COMPILED | {"compile_mode", "model_load"}
 
     def __init__(self, models: tuple[DeclaredModel, ...], parts: Mapping[str, object]) -> None:
         self._declared = {model.name: model.declared for model in models}
@@ -41,19 +42,13 @@ class DriftCondition:
         if model is None or declared is None:
             return
         observed = self._observed.get(model) or Observed()
-        if event.kind == "model_load":
-            observed.settles_at = sight.steady + SETTLES_S
-        elif event.kind == "compile_mode":
-            is_compiled, mode = bool(event.extra.get("compiled")), event.extra.get("mode")
-            observed.says_compiled = observed.says_compiled or is_compiled
-            observed.settles_at = None
-            shown = (str(mode) if mode else "compiled") if is_compiled else "eager"
+        shown = mode_shown(event)
+        observed.settles_at = sight.steady + SETTLES_S if event.kind == "model_load" else None
+        if shown is not None and event.kind == "compile_mode":
+            observed.says_compiled = observed.says_compiled or shown != EAGER
             yield from self._judge(observed, model, declared, shown)
-        elif declared == "eager" and not observed.is_drifting:
-            observed.settles_at = None
-            yield from self._judge(observed, model, declared, "compiled")
-        else:
-            observed.settles_at = None
+        elif shown is not None and declared == EAGER and not observed.is_drifting:
+            yield from self._judge(observed, model, declared, shown)
         self._observed.put(model, observed)
 
     def run(self, steady: float) -> Iterator[Signal]:
@@ -62,7 +57,7 @@ class DriftCondition:
             if observed.settles_at is not None and steady >= observed.settles_at:
                 observed.settles_at = None
                 if observed.says_compiled and model in self._declared:
-                    yield from self._judge(observed, model, self._declared[model], "eager")
+                    yield from self._judge(observed, model, self._declared[model], EAGER)
                 self._observed.put(model, observed)
 
     def due(self) -> float | None:
@@ -70,15 +65,14 @@ class DriftCondition:
         return min((one.settles_at for one in self._observed.values() if one.settles_at is not None), default=None)
 
     def _judge(self, observed: Observed, model: str, declared: str, shown: str) -> Iterator[Signal]:
-        agrees = declared == shown or (declared == "compiled" and shown != "eager") or (shown == "compiled" and declared != "eager")
+        agrees = agree(declared, shown)
         if agrees is not observed.is_drifting:
             return
         observed.is_drifting = not agrees
-        is_eager = declared == "eager"
+        is_eager = declared == EAGER
         remedies = ("disable_compile_for_model", "restart_to_apply") if is_eager else ("restart_to_apply",)
-        runs = "runs in eager mode" if shown == "eager" else "runs compiled" + (f" ({shown})" if shown != "compiled" else "")
         yield Signal(
-            "mode_drift", model, "warning", f"{model} is declared {declared}, but {runs}",
+            "mode_drift", model, "warning", f"{model} is declared {declared}, but runs {mode_words(shown)}",
             "The setting is not in force in the running process: what it was meant to prevent can happen." if is_eager
             else "What was measured and decided does not hold for the running process.",
             model=model, cause=shown, is_over=agrees, remedies=remedies,

@@ -239,11 +239,12 @@ def test_drift_is_told(declared: str, events: list[Event], title: str) -> None:
         ("max-autotune", [mode(0, compiled=True)]),
         ("compiled", [event("model_load", START, model="toto")]),
         ("compiled", [event("model_load", START, model="toto"), mode(1, compiled=True)]),
+        ("eager", [event(kind, START, model="toto") for kind in ("profiler_report", "flex_attention_eager_fallback")]),
     ],
 )
 def test_no_drift_without_evidence(declared: str, events: list[Event]) -> None:
     """It runs as declared, or the log does not show how."""
-    assert titles(drifting(declared, *events)) == []
+    assert not [title for title in titles(drifting(declared, *events)) if "declared" in title]
 
 
 def test_drift_names_the_line_to_set_and_ends_with_it() -> None:
