@@ -1,13 +1,13 @@
 """What the user writes for a time or a zone becomes a moment or a ``tzinfo``."""
 
 import re
+from contextlib import suppress
 from datetime import datetime, time, timedelta, tzinfo
 
 from recompile_watch.core.errors import UsageError
+from recompile_watch.core.units import parse_duration
 from recompile_watch.zones import LocalZone, parse_zone
 
-_AGO = re.compile(r"(\d{1,6})\s*([smhdw])")
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _CLOCK = re.compile(r"\d\d?:\d\d(?::\d\d)?")
 
 
@@ -25,10 +25,9 @@ def moment_of(option: str, text: str | None, zone: tzinfo, now: datetime) -> dat
     """The moment that an ISO 8601 date or time, a clock time of today, or an age such as ``2h`` names. Raises UsageError."""
     if text is None:
         return None
-    age = _AGO.fullmatch(text.strip().removesuffix(" ago").removeprefix("-"))
+    with suppress(ValueError):
+        return now - timedelta(seconds=parse_duration(text.strip().removesuffix(" ago").removeprefix("-")))
     try:
-        if age:
-            return now - timedelta(seconds=int(age[1]) * _SECONDS[age[2]])
         if _CLOCK.fullmatch(text):
             clock = time.fromisoformat(text if text[1] != ":" else f"0{text}")
             return datetime.combine(now.astimezone(zone).date(), clock, zone)
