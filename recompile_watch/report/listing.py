@@ -1,7 +1,6 @@
-"""Tables of the HTML report: cut at a number of rows, and never silently."""
+"""Tables of the HTML report."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 
 import pandas as pd
@@ -10,31 +9,12 @@ from recompile_watch.core.analysis import Report
 from recompile_watch.core.series import Latency
 from recompile_watch.report.frames import NAME_CHARS, TimeTables
 from recompile_watch.report.numbers import ms_text, number_text
+from recompile_watch.report.page import LONG, NUM, Listing, listing
 from recompile_watch.report.safe import safe
-from recompile_watch.report.times import Clock, count_text, size_text
+from recompile_watch.report.times import Clock, size_text
 from recompile_watch.report.words import kind_words
 
-MAX_ROWS = 100
-NUM, LONG = "num", "long"
 _MARKS = {"model_load": "model loaded", "compile_mode": "compile mode shown", "warmup_done": "warm-up done"}
-
-
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """A table. columns: name and class (``num``: right-aligned, ``long``: may wrap). left_off: what was cut off, in words."""
-
-    caption: str
-    columns: tuple[tuple[str, str], ...]
-    rows: tuple[tuple[str, ...], ...]
-    left_off: str = ""
-
-
-def listing(caption: str, columns: Sequence[tuple[str, str]], rows: Iterable[tuple[str, ...]], noun: str = "row") -> Listing:
-    """The first ``MAX_ROWS`` rows, and how many more there are."""
-    every = list(rows)
-    more = len(every) - MAX_ROWS
-    left_off = f"{count_text(more, f'more {noun}')}; --format json has all of them" if more > 0 else ""
-    return Listing(caption, tuple(columns), tuple(every[:MAX_ROWS]), left_off)
 
 
 def sources_listing(report: Report, clock: Clock) -> Listing:

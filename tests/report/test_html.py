@@ -23,7 +23,7 @@ from recompile_watch.core.analysis import Analysis, Facts, Report, SourceFacts
 from recompile_watch.core.events import EXTRA_FIELDS, Event
 from recompile_watch.core.findings import Evidence
 from recompile_watch.report.html import MAX_CARDS, MAX_NOTES, report_to_html
-from recompile_watch.report.listing import MAX_ROWS
+from recompile_watch.report.page import MAX_ROWS
 from recompile_watch.report.palette import DARK, GROUNDS, LIGHT
 from tests.conftest import SAMPLES, engine_events, rules
 from tests.fuzz.mutate import mutated
