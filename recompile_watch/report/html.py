@@ -9,7 +9,7 @@ from recompile_watch.report.blocks import Block, blocks_of
 from recompile_watch.report.cards import Cards, choice
 from recompile_watch.report.page import Frame, Part, page
 from recompile_watch.report.safe import safe
-from recompile_watch.report.times import Clock, count_text
+from recompile_watch.report.times import Clock, count_text, thousands
 from recompile_watch.report.words import short_names
 
 MAX_CARDS = 50
@@ -55,8 +55,8 @@ def _numbers(report: Report) -> list[tuple[str, str, str]]:
         ("critical", str(numbers["critical"]), "critical" if numbers["critical"] else ""),
         ("warnings", str(numbers["warning"]), "warning" if numbers["warning"] else ""),
         ("notes", str(numbers["info"]), ""),
-        ("events", _thousands(sum(report.counts.values())), ""),
-        ("lines read", _thousands(sum(source.facts.lines for source in report.sources)), ""),
+        ("events", thousands(sum(report.counts.values())), ""),
+        ("lines read", thousands(sum(source.facts.lines for source in report.sources)), ""),
     ]
 
 
@@ -159,7 +159,3 @@ def _absent(report: Report, parts: list[Part]) -> str:
     names = {"limits": "recompiles", "returns": "returns", "latency": "latency", "memory": "GPU memory", "quotes": "quotes"}
     missing = [name for id, name in names.items() if id not in there] + ([] if report.decisions else ["a model to decide about"])
     return ", ".join(missing)
-
-
-def _thousands(number: int) -> str:
-    return f"{number:,}".replace(",", " ")
