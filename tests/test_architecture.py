@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
+from tests.core.test_kept_diagnosis import written
+from tests.report.diagnoses import measured
 
 PACKAGE = ROOT / "recompile_watch"
 FILES = sorted(path for path in PACKAGE.rglob("*.py"))
@@ -189,4 +191,12 @@ def test_help_is_light(arguments: list[str]) -> None:
 def test_pictures_cost_only_who_wants_them(name: str) -> None:
     """Every format but HTML does without pandas, matplotlib and the template engine."""
     code = f"from recompile_watch.cli import main\nmain(['analyze', '--format', {name!r}, 'sample_logs/bot-2025-10-30.log'])"
+    assert not loaded_after(code) & (HEAVY | {"jinja2"})
+
+
+@pytest.mark.parametrize("name", ["text", "json", "markdown"])
+def test_a_diagnosis_is_shown_without_pictures(name: str, tmp_path: Path) -> None:
+    """So it is for a diagnosis."""
+    (tmp_path / "kept.json").write_text(written(measured()))
+    code = f"from recompile_watch.cli import main\nmain(['diagnose', '--format', {name!r}, '--from', {str(tmp_path / 'kept.json')!r}])"
     assert not loaded_after(code) & (HEAVY | {"jinja2"})
