@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
+from tests.core.test_kept_diagnosis import written
+from tests.report.diagnoses import measured
 
 PACKAGE = ROOT / "recompile_watch"
 FILES = sorted(path for path in PACKAGE.rglob("*.py"))
@@ -52,7 +54,8 @@ READING_ORDER = (
     "timeline", "findings", "raised_limits", "modes", "drift", "stories", "baseline", "acceptance", "candidates", "revisit",
     "profiles", "decision", "measured", "analysis", "statistics", "trials", "gates", "verdict", "published", "diagnosis",
     "units", "heard", "messages", "notices", "notice_json", "parcels", "digests", "delivery",
-    "codec", "shelves", "agenda", "moments", "matchers", "watch_settings", "lifecycle", "pace", "incidents", "signals", "sight", "windows",
+    "codec", "kept_diagnosis",
+    "shelves", "agenda", "moments", "matchers", "watch_settings", "lifecycle", "pace", "incidents", "signals", "sight", "windows",
     "normals", "symbols",
     "compile_conditions", "rate_conditions", "level_conditions", "return_conditions", "quote_conditions", "mode_conditions", "absence",
     "conditions", "watched_phases", "retelling", "casebook", "life", "inhibition", "routing", "alerts", "desks", "commands", "silences",
@@ -188,4 +191,12 @@ def test_help_is_light(arguments: list[str]) -> None:
 def test_pictures_cost_only_who_wants_them(name: str) -> None:
     """Every format but HTML does without pandas, matplotlib and the template engine."""
     code = f"from recompile_watch.cli import main\nmain(['analyze', '--format', {name!r}, 'sample_logs/bot-2025-10-30.log'])"
+    assert not loaded_after(code) & (HEAVY | {"jinja2"})
+
+
+@pytest.mark.parametrize("name", ["text", "json", "markdown"])
+def test_a_diagnosis_is_shown_without_pictures(name: str, tmp_path: Path) -> None:
+    """So it is for a diagnosis."""
+    (tmp_path / "kept.json").write_text(written(measured()))
+    code = f"from recompile_watch.cli import main\nmain(['diagnose', '--format', {name!r}, '--from', {str(tmp_path / 'kept.json')!r}])"
     assert not loaded_after(code) & (HEAVY | {"jinja2"})

@@ -81,8 +81,10 @@ def _diagnose(parser: Parser) -> None:
     )
     parser.add_argument("--expected-calls", metavar="N", help="calls of one process in which compiling must pay for itself (default 10000)")
     parser.add_argument(
-        "--format", choices=("text", "json", "markdown"), default="text", help="text for people (default), json for programs, markdown"
-    )
+        "--format", choices=("text", "json", "markdown", "html"), default="text",
+        help="text for people (default), json for programs, markdown, html for a browser",
+    )  # fmt: skip
+    parser.add_argument("--from", dest="kept", metavar="FILE", help="measures nothing: shows a JSON report of an earlier run in the wanted format")
     parser.add_argument("--output", metavar="FILE", help="writes there instead of to standard output, whole or not at all")
     parser.add_argument("--log", metavar="FILE", help="writes what torch logged, for analyze")
     parser.add_argument("--config", metavar="FILE", help="a configuration file with a [diagnose] section")

@@ -19,10 +19,11 @@ from recompile_watch.cli.output import STANDARD_OUTPUT, is_color_wanted, write_e
 from recompile_watch.config import load_diagnose_settings, load_matcher, load_rules, read_text_file, shipped_workloads
 from recompile_watch.core.candidates import EAGER, Candidate, advised_candidate, parse_candidates
 from recompile_watch.core.diagnosis import Diagnosis
-from recompile_watch.core.errors import ConfigError, DiagnosisError, UsageError
+from recompile_watch.core.errors import ConfigError, DiagnosisError, SourceError, UsageError
+from recompile_watch.core.kept_diagnosis import read_diagnosis
 from recompile_watch.core.profiles import PROFILES, Profile
 from recompile_watch.report.safe import safe
-from recompile_watch.respond.diagnose import Plan, Progress, Surroundings, diagnose
+from recompile_watch.respond.diagnose import Plan, Progress, Surroundings, diagnose, not_run
 from recompile_watch.respond.diagnose_settings import DiagnoseSettings
 from recompile_watch.respond.gpu_guard import GuardSettings
 from recompile_watch.respond.gpu_watch import GpuWatch, gpu_to_use
@@ -30,12 +31,43 @@ from recompile_watch.respond.latency_watch import LatencyWatch
 from recompile_watch.respond.run_lock import cooldown_left_s, only_run, remember_run
 
 _MAX_SEED = 2**31
+# Options of a new run, which mean nothing for a kept one.
+_OF_A_RUN = (
+    "workload", "builtin", "candidates", "advice", "profile", "mode", "python", "expected_calls", "log", "config", "state_dir", "incident",
+    "time_limit", "seed",
+)  # fmt: skip
 
 
 def run(arguments: argparse.Namespace, _name: tuple[str, ...]) -> int:
-    """Measures, writes the report, returns the exit status: 0 decided, 3 inconclusive or not run."""
-    settings = load_diagnose_settings(Path(arguments.config)) if arguments.config else DiagnoseSettings()
-    plan = _plan(arguments, settings)
+    """Measures, or reads what was measured; writes the report; returns the exit status: 0 decided, 3 inconclusive or not run."""
+    if arguments.kept is not None:
+        diagnosis = _kept(arguments)
+    else:
+        settings = load_diagnose_settings(Path(arguments.config)) if arguments.config else DiagnoseSettings()
+        plan = _plan(arguments, settings)
+        try:
+            diagnosis = _measured(plan, arguments, settings)
+        except (DiagnosisError, SourceError) as refusal:
+            if arguments.format == "html":  # a page is looked at later, and by people who do not see the terminal
+                write_result(_rendered(not_run(plan, str(refusal)), arguments), arguments.output)
+            raise
+    write_result(_rendered(diagnosis, arguments), arguments.output)
+    for problem in diagnosis.problems:
+        write_error(safe(problem, 2000))
+    return exit_status.OK if diagnosis.judgement.verdict.is_decided else exit_status.UNKNOWN
+
+
+def _kept(arguments: argparse.Namespace) -> Diagnosis:
+    """What an earlier run measured. Raises UsageError beside options that ask for a new one, and ConfigError where the file holds none."""
+    others = [name for name in _OF_A_RUN if getattr(arguments, name)]
+    others += [name for name, usual in (("stage", "both"), ("device", "auto")) if getattr(arguments, name) != usual]
+    if others:
+        raise UsageError(f"--from shows what was measured, so it takes no --{others[0].replace('_', '-')}; leave one of them out")
+    return read_diagnosis(read_text_file(arguments.kept, "--from"), arguments.kept)
+
+
+def _measured(plan: Plan, arguments: argparse.Namespace, settings: DiagnoseSettings) -> Diagnosis:
+    """A new diagnosis. Raises DiagnosisError where nothing may be measured now."""
     guard_settings = GuardSettings(settings.allow_live_gpu)
     gpu = gpu_to_use(arguments.device, guard_settings) if plan.stage != "structural" else None
     around = _surroundings(arguments, settings, gpu.uuid if gpu is not None else "")
@@ -48,10 +80,7 @@ def run(arguments: argparse.Namespace, _name: tuple[str, ...]) -> int:
         diagnosis, log = diagnose(plan, around, on_progress, guard)
     if arguments.log:
         write_result(log, arguments.log)
-    write_result(_rendered(diagnosis, arguments), arguments.output)
-    for problem in diagnosis.problems:
-        write_error(safe(problem, 2000))
-    return exit_status.OK if diagnosis.judgement.verdict.is_decided else exit_status.UNKNOWN
+    return diagnosis
 
 
 def _cool_down(folder: Path, incident: str, cooldown_s: float) -> None:
@@ -160,6 +189,10 @@ def _rendered(diagnosis: Diagnosis, arguments: argparse.Namespace) -> str:
             from recompile_watch.report.json import json_text
 
             return json_text(diagnosis_to_json(diagnosis, generated_at=now, tool_version=__version__)) + "\n"
+        case "html":
+            from recompile_watch.report.diagnosis_html import diagnosis_to_html
+
+            return diagnosis_to_html(diagnosis, generated_at=now, tool_version=__version__)
         case "markdown":
             from recompile_watch.report.diagnosis_markdown import diagnosis_to_markdown
 

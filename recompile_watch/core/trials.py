@@ -1,10 +1,12 @@
 """What was measured of one candidate in a fresh process, before anybody judges it. A part that was not measured is None, never zero."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from recompile_watch.core.candidates import Candidate
 from recompile_watch.core.statistics import Pair
+
+MAX_CALLS = 2000  # of which each one is kept; an ordinary diagnosis has some dozens of calls before the pairs, and 360 pairs at most
 
 
 class Status(StrEnum):
@@ -20,7 +22,11 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """What compiling did, counted by torch itself. late_recompiles: after every input had been seen in a full quiet round."""
+    """What compiling did, counted by torch itself.
+
+    late_recompiles: after every input had been seen in a full quiet round. compiles_by_call: compilations that each of the first
+    ``MAX_CALLS`` calls set off, in order; calls: how many calls there were; warmup_calls: how many of them before that quiet round's end.
+    """
 
     recompiles: int
     late_recompiles: int
@@ -28,6 +34,9 @@ class Structure:
     limit_hits: int
     frames_compiled: int
     cudagraph_skips: int
+    compiles_by_call: tuple[int, ...] = field(default=(), compare=False, kw_only=True)
+    calls: int = field(default=0, compare=False, kw_only=True)
+    warmup_calls: int = field(default=0, compare=False, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +45,8 @@ class Timing:
 
     pairs: eager and candidate, measured in turn. first_call_s: with empty caches; first_call_cached_s: in a second process that finds
     them full. overhead_s: what warming up cost beyond as many calls of the same arm. sigma_ms: of the medians of rounds. compile_s: as
-    torch counts it. compiles: compilations in each pair. warmup: seconds and compilations of each call before the pairs.
+    torch counts it. compiles: compilations in each pair. warmup: seconds by the clock and compilations of each of the first
+    ``MAX_CALLS`` calls before the pairs.
     """
 
     pairs: tuple[Pair, ...]
@@ -74,7 +84,11 @@ class Accuracy:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One candidate's run. calls, calls_ok: how many calls were made and how many succeeded. log: the lines of torch that matter."""
+    """One candidate's run.
+
+    calls, calls_ok: how many calls were made and how many succeeded. log: the lines of torch that matter. read_back: settings as the
+    process read them, by name. seconds: of the whole process; None where that is not known.
+    """
 
     candidate: Candidate
     status: Status
@@ -86,6 +100,8 @@ class Trial:
     calls: int = 0
     calls_ok: int = 0
     log: tuple[str, ...] = ()
+    read_back: tuple[tuple[str, str], ...] = ()
+    seconds: float | None = None
 
     @property
     def name(self) -> str:

@@ -116,7 +116,7 @@ def _measured(trial: Trial, effect: float, alone_ms: float | None, random: Split
 def _verdict(eager: Trial | None, effect: float | None, candidates: tuple[Judged, ...], profile: Profile) -> Verdict:
     tried = [one for one in candidates if one.gates]
     if eager is not None and eager.status is Status.SKIPPED:
-        return _inconclusive(f"the measurement was stopped: {eager.reason}", candidates)
+        return _inconclusive(f"the measurement may not run: {eager.reason}", candidates)
     if eager is None or not eager.has_succeeded:
         why = f": {eager.reason}" if eager is not None and eager.reason else ""
         return _inconclusive(f"eager itself was not measured{why}", candidates)

@@ -8,9 +8,24 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from recompile_watch.report.drawing import INKS, SERIES, Axes, Figure, Paper, Picture, axes_of, guide_lines, picture, time_axis, value_axis
+from recompile_watch.report.drawing import (
+    INKS,
+    SERIES,
+    Axes,
+    Figure,
+    Paper,
+    Picture,
+    axes_of,
+    cut,
+    guide_lines,
+    picture,
+    row_label,
+    time_axis,
+    unit_words,
+    value_axis,
+)
 from recompile_watch.report.frames import TimeTables
-from recompile_watch.report.times import count_text
+from recompile_watch.report.times import count_text, thousands
 from recompile_watch.report.words import kind_words
 
 MAX_LANES = 18
@@ -42,8 +57,8 @@ def events_chart(tables: TimeTables, lanes: Mapping[str, str]) -> Picture:
             height = lane["n"] / lane["n"].max() * (0.4 if paper.is_narrow else 0.66)
             axes.axhline(floor, color=INKS["grid"], linewidth=1)
             axes.bar(lane["begin"], -height, width=width, bottom=floor, align="edge", color=INKS[severity], linewidth=0)
-            _label(axes, paper, place, kind_words(kind), 0.66)
-            axes.text(1.01, floor - 0.04, _thousands(int(lane["n"].sum())), transform=axes.get_yaxis_transform(), color=INKS["text"], va="bottom")
+            row_label(axes, paper, place, kind_words(kind), 0.66)
+            axes.text(1.01, floor - 0.04, thousands(int(lane["n"].sum())), transform=axes.get_yaxis_transform(), color=INKS["text"], va="bottom")
         axes.set_yticks([])
         if len(_loads(tables.marks)) <= MAX_LOADS:  # more of them are their lane, no lines
             _draw_marks(axes, tables.marks, paper)
@@ -76,7 +91,7 @@ def limits_chart(limits: pd.DataFrame) -> Picture:
             words = f"{entries:.0f} of {limit:.0f}" if has_limit else f"{entries:.0f} of ?"
             words += ", full" if has_limit and entries >= limit else ""
             axes.text(1.02, center, words, transform=axes.get_yaxis_transform(), color=INKS["text"], va="center")
-            _label(axes, paper, place, function)
+            row_label(axes, paper, place, function)
         axes.set_xticks([])
         axes.set_yticks([])
 
@@ -104,9 +119,9 @@ def returns_chart(returns: pd.DataFrame) -> Picture:
             mine = known[(known["symbol"] == symbol) & known["strategy"].isin(strategies)]
             axes.plot(
                 mine["return"], mine["strategy"].map(places), linestyle="none", marker=_SHAPES[number], markersize=9, color=INKS[SERIES[number]],
-                markeredgecolor=INKS["paper"], markeredgewidth=1.5, label=_cut(symbol, 11),
+                markeredgecolor=INKS["paper"], markeredgewidth=1.5, label=cut(symbol, 11),
             )  # fmt: skip
-        axes.set_yticks(range(len(strategies)), [_cut(strategy, 17 if paper.is_narrow else 23) for strategy in strategies])
+        axes.set_yticks(range(len(strategies)), [cut(strategy, 17 if paper.is_narrow else 23) for strategy in strategies])
         axes.margins(x=0.06)
         value_axis(axes, paper)
         if symbols and not is_crowd:
@@ -125,7 +140,7 @@ def latency_chart(latency: pd.DataFrame, zone: str) -> Picture:
         lines = {name: (latency["begin"], latency[name].astype(float)) for name in ("p99", "p95", "p50")}
         axes.set_ylim(0, float(latency[list(lines)].astype(float).max().max()) * 1.15 or 1)
         _draw_lines(axes, lines)
-        _unit(axes, "milliseconds a call")
+        unit_words(axes, "milliseconds a call")
         time_axis(axes, paper)
 
     caption = f"The median (p50), and what 95 and 99 of 100 calls do not exceed; p99 needs 100 measurements. Times in {zone}."
@@ -143,7 +158,7 @@ def memory_chart(memory: pd.DataFrame, zone: str) -> Picture:
         axes.set_ylim(0, float(highest.max()) * 1.15 or 1)
         of = {model: memory[memory["model"] == model] for model in models}
         _draw_lines(axes, {model: (mine["begin"], mine["peak_mb"].astype(float)) for model, mine in of.items()})
-        _unit(axes, "MB (1e6 bytes)")
+        unit_words(axes, "MB (1e6 bytes)")
         time_axis(axes, paper)
 
     return picture(
@@ -166,9 +181,9 @@ def quotes_chart(quotes: pd.DataFrame) -> Picture:
         )
         axes.barh(places, rows["real"], left=rows["synthetic"], height=0.56, color=INKS["one"], linewidth=0, label="real")
         for place, (synthetic, real) in enumerate(zip(rows["synthetic"].tolist(), rows["real"].tolist(), strict=True)):
-            words = f"{_thousands(synthetic)} / {_thousands(real)}"
+            words = f"{thousands(synthetic)} / {thousands(real)}"
             axes.text(1.02, place, words, transform=axes.get_yaxis_transform(), color=INKS["text"], va="center")
-        axes.set_yticks(places, [_cut(symbol, 8 if paper.is_narrow else 14) for symbol in rows["symbol"].tolist()])
+        axes.set_yticks(places, [cut(symbol, 8 if paper.is_narrow else 14) for symbol in rows["symbol"].tolist()])
         axes.set_xticks([])
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderpad=0, columnspacing=1.6)
 
@@ -196,7 +211,7 @@ def _draw_lines(axes: Axes, lines: Mapping[str, tuple["pd.Series[pd.Timestamp]",
     place = float("inf")
     for end, name, ink in sorted(ends, key=lambda item: -item[0]):
         place = min(end, place - gap)
-        axes.text(1.01, place, _cut(name, 9), transform=axes.get_yaxis_transform(), color=ink, va="center", weight="bold")
+        axes.text(1.01, place, cut(name, 9), transform=axes.get_yaxis_transform(), color=ink, va="center", weight="bold")
 
 
 def _draw_marks(axes: Axes, marks: pd.DataFrame, paper: Paper) -> None:
@@ -205,33 +220,11 @@ def _draw_marks(axes: Axes, marks: pd.DataFrame, paper: Paper) -> None:
     for begin, model in zip(loads["begin"].tolist(), loads["model"].tolist(), strict=True):
         axes.axvline(begin, color=INKS["muted"], linewidth=1, linestyle=(0, (3, 3)))
         if len(loads) <= (2 if paper.is_narrow else 6):
-            axes.text(begin, -0.12, f"{_cut(model, 20)} loaded", color=INKS["muted"], va="bottom")
+            axes.text(begin, -0.12, f"{cut(model, 20)} loaded", color=INKS["muted"], va="bottom")
 
 
 def _loads(marks: pd.DataFrame) -> pd.DataFrame:
     return marks[marks["kind"] == "model_load"].drop_duplicates("begin")
-
-
-def _label(axes: Axes, paper: Paper, place: int, words: str, center: float = 0.5) -> None:
-    """The name of a row: left of it, or above it where the paper is narrow."""
-    words = _cut(words, 34)
-    if paper.is_narrow:
-        axes.text(0.008, place + 0.27, words, transform=axes.get_yaxis_transform(), color=INKS["text"], va="center")
-    else:
-        axes.text(-0.015, place + center, words, transform=axes.get_yaxis_transform(), color=INKS["text"], va="center", ha="right")
-
-
-def _cut(words: str, chars: int) -> str:
-    """A name as far as there is room; the table beside the chart has all of it."""
-    return words if len(words) <= chars else words[: chars - 1] + "…"
-
-
-def _unit(axes: Axes, words: str) -> None:
-    axes.annotate(words, (0, 1), xycoords="axes fraction", xytext=(0, 8), textcoords="offset points", color=INKS["muted"], va="bottom", ha="left")
-
-
-def _thousands(count: int) -> str:
-    return f"{count:,}".replace(",", " ")
 
 
 def _length_text(seconds: int) -> str:

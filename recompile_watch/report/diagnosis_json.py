@@ -1,13 +1,13 @@
 """A diagnosis as the JSON object of the contract (section 8)."""
 
 from recompile_watch.core.candidates import Candidate
-from recompile_watch.core.diagnosis import Diagnosis
+from recompile_watch.core.diagnosis import Diagnosis, Provenance
+from recompile_watch.core.kept_diagnosis import SCHEMA
 from recompile_watch.core.statistics import mad, median, percentile
 from recompile_watch.core.trials import Accuracy, Structure, Timing, Trial
 from recompile_watch.core.verdict import Judged, Verdict
 from recompile_watch.report.safe import safe
 
-SCHEMA = "recompile-watch/diagnosis/1"
 _MAX_TEXT = 2000
 
 
@@ -26,6 +26,7 @@ def diagnosis_to_json(diagnosis: Diagnosis, *, generated_at: str, tool_version: 
         "stage": diagnosis.stage,
         "clock": "processor" if diagnosis.by_processor else "wall",
         "seed": diagnosis.seed,
+        "provenance": None if diagnosis.provenance is None else _provenance(diagnosis.provenance),
         "problems": [safe(problem, _MAX_TEXT) for problem in diagnosis.problems],
         "control": None
         if control is None
@@ -36,10 +37,18 @@ def diagnosis_to_json(diagnosis: Diagnosis, *, generated_at: str, tool_version: 
     }
 
 
+def _provenance(seen: Provenance) -> dict[str, object]:
+    return {
+        "python": safe(seen.python), "python_version": seen.python_version and safe(seen.python_version), "threads": seen.threads,
+        "started_at": seen.started_at, "seconds": seen.seconds,
+    }  # fmt: skip
+
+
 def _eager(trial: Trial) -> dict[str, object]:
     return {
         "status": trial.status.value, "reason": safe(trial.reason, _MAX_TEXT), "success": f"{trial.calls_ok}/{trial.calls}",
         "peak_memory_mb": trial.peak_memory_mb, "median_ms": _median(trial.timing, 1), "per_call": _calls(trial.timing),
+        "read_back": _read_back(trial), "process_s": trial.seconds,
     }  # fmt: skip
 
 
@@ -58,6 +67,8 @@ def _candidate(judged: Judged) -> dict[str, object]:
         "success": f"{trial.calls_ok}/{trial.calls}",
         "gates": [{"gate": gate.gate, "passed": gate.passed, "detail": safe(gate.detail, _MAX_TEXT)} for gate in judged.gates],
         "log": [safe(line) for line in trial.log],
+        "read_back": _read_back(trial),
+        "process_s": trial.seconds,
     }
 
 
@@ -65,10 +76,15 @@ def _settings(candidate: Candidate) -> dict[str, object]:
     return candidate.settings()
 
 
+def _read_back(trial: Trial) -> dict[str, str]:
+    return {safe(name): safe(value) for name, value in trial.read_back}
+
+
 def _structure(seen: Structure) -> dict[str, object]:
     return {
         "recompiles": seen.recompiles, "late_recompiles": seen.late_recompiles, "graph_breaks": seen.graph_breaks, "limit_hits": seen.limit_hits,
         "frames_compiled": seen.frames_compiled, "cudagraph_skips": seen.cudagraph_skips,
+        "calls": seen.calls, "warmup_calls": seen.warmup_calls, "compiles_by_call": list(seen.compiles_by_call),
     }  # fmt: skip
 
 
@@ -89,7 +105,7 @@ def _median(timing: Timing | None, arm: int) -> float | None:
 
 
 def _calls(timing: Timing | None) -> list[dict[str, object]]:
-    """Every pair, for plots and for whoever wants to compute it again."""
+    """Every pair (of a limited number), for plots and for whoever wants to compute it again."""
     if timing is None:
         return []
     compiles = (*timing.compiles, *(0 for _ in timing.pairs))
@@ -100,7 +116,7 @@ def _accuracy(seen: Accuracy) -> dict[str, object]:
     return {
         "max_abs": seen.max_abs, "mae": seen.mae, "mae_pct": seen.mae_pct, "noise_floor_pct": seen.noise_floor_pct,
         "same_seed_delta": seen.same_seed_delta, "sigma_mae_pct": seen.sigma_mae_pct, "is_close": seen.is_close, "rmse_eager": seen.rmse_eager,
-        "rmse_candidate": seen.rmse_candidate, "metric_pct": seen.metric_pct,
+        "rmse_candidate": seen.rmse_candidate, "multiplier": seen.multiplier, "metric_pct": seen.metric_pct,
     }  # fmt: skip
 
 

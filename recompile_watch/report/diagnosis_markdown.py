@@ -1,7 +1,9 @@
 """A diagnosis as Markdown, for an issue or a decision record; nothing in it is markup but what is written here."""
 
 from recompile_watch.core.diagnosis import Diagnosis
+from recompile_watch.report.diagnosis_arms import arms_of, asked_of
 from recompile_watch.report.diagnosis_rows import HEADER, control_text, facts_of, log_of, rows_of, skipped_of
+from recompile_watch.report.diagnosis_sketch import sketch
 from recompile_watch.report.markdown import block, plain_text
 from recompile_watch.report.safe import safe
 
@@ -21,6 +23,8 @@ def diagnosis_to_markdown(diagnosis: Diagnosis, *, generated_at: str, tool_versi
     parts += ["Look again when " + "; ".join(plain_text(one.text) for one in verdict.revisit_when) + "."] if verdict.revisit_when else []
     rows = [" | ".join(plain_text(cell) for cell in row) for row in rows_of(diagnosis)]
     parts.append("\n".join([f"| {' | '.join(HEADER)} |", f"|{' --- |' * len(HEADER)}", *(f"| {row} |" for row in rows)]))
+    drawn = sketch(arms_of(diagnosis), asked_of(diagnosis))
+    parts += [f"Times as fast as eager, median and 95 % interval:\n\n{block(drawn)}"] if drawn else []
     parts += [plain_text(text) for text in (control_text(diagnosis),) if text]
     parts += ["\n".join(f"* not run: {plain_text(text)}" for text in skipped_of(diagnosis))] if skipped_of(diagnosis) else []
     parts += [_gates(diagnosis)]

@@ -41,7 +41,10 @@ with _no_trace():
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
-__all__ = ["INKS", "PAPERS", "SERIES", "Axes", "Figure", "Paper", "Picture", "axes_of", "guide_lines", "picture", "time_axis", "value_axis"]
+__all__ = [
+    "INKS", "PAPERS", "SERIES", "Axes", "Figure", "Paper", "Picture", "axes_of", "count_axis", "cut", "guide_lines", "picture", "row_label",
+    "time_axis", "unit_words", "value_axis",
+]  # fmt: skip
 
 FONT_PX = 12
 _DAY_S = 86_400
@@ -145,6 +148,30 @@ def value_axis(axes: Axes, paper: Paper) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(nbins=3 if paper.is_narrow else 7))
 
 
+def count_axis(axes: Axes, paper: Paper) -> None:
+    """Ticks of a horizontal axis of whole numbers, as few as the paper has room for."""
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=3 if paper.is_narrow else 7, integer=True))
+
+
 def guide_lines(axes: Axes, axis: str) -> None:
     """Thin lines at the ticks of one axis."""
     axes.grid(True, axis="x" if axis == "x" else "y", color=INKS["grid"], linewidth=1)
+
+
+def row_label(axes: Axes, paper: Paper, place: int, words: str, center: float = 0.5) -> None:
+    """The name of a row: left of it, or above it where the paper is narrow."""
+    words = cut(words, 34)
+    if paper.is_narrow:
+        axes.text(0.008, place + 0.27, words, transform=axes.get_yaxis_transform(), color=INKS["text"], va="center")
+    else:
+        axes.text(-0.015, place + center, words, transform=axes.get_yaxis_transform(), color=INKS["text"], va="center", ha="right")
+
+
+def cut(words: str, chars: int) -> str:
+    """A name as far as there is room; the table beside the chart has all of it."""
+    return words if len(words) <= chars else words[: chars - 1] + "…"
+
+
+def unit_words(axes: Axes, words: str) -> None:
+    """The unit of a vertical axis, above it."""
+    axes.annotate(words, (0, 1), xycoords="axes fraction", xytext=(0, 8), textcoords="offset points", color=INKS["muted"], va="bottom", ha="left")

@@ -1,35 +1,19 @@
-"""The report as one page of HTML that needs nothing else: no network, no storage, readable without its script.
+"""The report as one page of HTML: findings with what to do, decisions, and charts of what the log shows over time."""
 
-Text of a log is a value of the template and never a part of it; the page's policy forbids whatever is not its own
-style and script.
-"""
-
-import base64
-import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import count
-from pathlib import Path
-
-from jinja2 import FileSystemLoader, StrictUndefined
-from jinja2.sandbox import ImmutableSandboxedEnvironment
-from markupsafe import Markup
 
 from recompile_watch.core.analysis import Report
 from recompile_watch.core.findings import severities
 from recompile_watch.report import charts, frames, listing
 from recompile_watch.report.blocks import Block, blocks_of
 from recompile_watch.report.cards import Cards, choice
-from recompile_watch.report.drawing import Picture
-from recompile_watch.report.listing import Listing
-from recompile_watch.report.palette import style_sheet
+from recompile_watch.report.page import Frame, Part, page
 from recompile_watch.report.safe import safe
-from recompile_watch.report.times import Clock, count_text
-from recompile_watch.report.words import short_names, times_text
+from recompile_watch.report.times import Clock, count_text, thousands
+from recompile_watch.report.words import short_names
 
 MAX_CARDS = 50
 MAX_NOTES = 100
-_HERE = Path(__file__).parent
 _STATUS = {"ok": "OK", "warning": "Warning", "critical": "Critical", "unknown": "Unknown"}
 _WORDS = {"critical": "Critical", "warning": "Warning", "info": "Note"}
 _LIMIT_KINDS = frozenset({"recompile", "recompile_limit_hit", "recompile_limit_error"})
@@ -39,74 +23,41 @@ _NOTHING = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A section about one series. alternatives: the picture as tables. tables are shown, folded ones on demand."""
-
-    id: str
-    title: str
-    lead: str = ""
-    picture: Picture | None = None
-    alternatives: tuple[Listing, ...] = ()
-    tables: tuple[Listing, ...] = ()
-    folded: tuple[Listing, ...] = ()
-
-
-class _Ids:
-    """Ids for the texts that can be copied, in the order of the page."""
-
-    def __init__(self) -> None:
-        self._numbers = count(1)
-
-    def next(self) -> str:
-        """The next one."""
-        return f"paste-{next(self._numbers)}"
-
-
 def report_to_html(report: Report, *, generated_at: str, tool_version: str) -> str:
     """The page. Two pages of one report differ in ``generated_at`` only."""
     times = [time for source in report.sources for time in (source.first_time, source.last_time)]
     clock = Clock([*times, *(time for f in report.findings for time in (f.first_time, f.last_time))])
     names = short_names([source.facts.path for source in report.sources])
-    style, script = Markup(style_sheet() + _own("page.css")), Markup(_own("page.js"))
     parts = list(_parts(report))
-    environment = ImmutableSandboxedEnvironment(
-        loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, auto_reload=False
-    )
-    environment.filters |= {"times": times_text, "counted": count_text}
-    return environment.get_template("page.html").render(
-        **_head(report, clock, names), **_findings(report, Cards(clock, names)), parts=parts, contents=_contents(report, parts),
-        absent=_absent(report, parts), overview_tables=[listing.sources_listing(report, clock)],
-        problems=[safe(text, 4096) for text in report.problems],
-        generated_at=generated_at, tool_version=tool_version, style=style, script=script, policy=_policy(style, script), words=_WORDS, ids=_Ids(),
+    frame = Frame(
+        report.status, _STATUS[report.status], _subject(report, names), _about(report, clock), _contents(report, parts), generated_at, tool_version
+    )  # fmt: skip
+    return page(
+        "analysis.html", frame, **_findings(report, Cards(clock, names)), numbers=_numbers(report), parts=parts, absent=_absent(report, parts),
+        overview_tables=[listing.sources_listing(report, clock)], problems=[safe(text, 4096) for text in report.problems], words=_WORDS,
     )  # fmt: skip
 
 
-def _own(name: str) -> str:
-    return (_HERE / name).read_text(encoding="utf-8")
+def _subject(report: Report, names: dict[str, str]) -> str:
+    return safe(", ".join(names.values()), 80) if 0 < len(names) <= 2 else count_text(len(report.sources), "source")
 
 
-def _policy(style: str, script: str) -> str:
-    """Nothing but this page's own style and script may have an effect."""
-    hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script)]
-    return f"default-src 'none'; style-src 'sha256-{hashes[0]}'; script-src 'sha256-{hashes[1]}'; img-src data:; base-uri 'none'; form-action 'none'"
-
-
-def _head(report: Report, clock: Clock, names: dict[str, str]) -> dict[str, object]:
-    sources = report.sources
-    subject = safe(", ".join(names.values()), 80) if 0 < len(names) <= 2 else count_text(len(sources), "source")
+def _about(report: Report, clock: Clock) -> str:
     torch = f"torch {safe(report.torch_version, 30)}" if report.torch_version else "torch version unknown"
-    span = clock.span_of((source.first_time, source.last_time) for source in sources)
-    about = " · ".join(part for part in (clock.head(), span, torch) if part)
+    span = clock.span_of((source.first_time, source.last_time) for source in report.sources)
+    return " · ".join(part for part in (clock.head(), span, torch) if part)
+
+
+def _numbers(report: Report) -> list[tuple[str, str, str]]:
+    """What stands on the tiles: name, number, and its severity where it has one."""
     numbers = severities(tuple(block.head for block in blocks_of(report.findings) if block.head.counts))
-    tiles = [
+    return [
         ("critical", str(numbers["critical"]), "critical" if numbers["critical"] else ""),
         ("warnings", str(numbers["warning"]), "warning" if numbers["warning"] else ""),
         ("notes", str(numbers["info"]), ""),
-        ("events", _thousands(sum(report.counts.values())), ""),
-        ("lines read", _thousands(sum(source.facts.lines for source in sources)), ""),
+        ("events", thousands(sum(report.counts.values())), ""),
+        ("lines read", thousands(sum(source.facts.lines for source in report.sources)), ""),
     ]
-    return {"report_status": report.status, "status_word": _STATUS[report.status], "subject": subject, "about": about, "tiles": tiles}
 
 
 def _findings(report: Report, cards: Cards) -> dict[str, object]:
@@ -208,7 +159,3 @@ def _absent(report: Report, parts: list[Part]) -> str:
     names = {"limits": "recompiles", "returns": "returns", "latency": "latency", "memory": "GPU memory", "quotes": "quotes"}
     missing = [name for id, name in names.items() if id not in there] + ([] if report.decisions else ["a model to decide about"])
     return ", ".join(missing)
-
-
-def _thousands(number: int) -> str:
-    return f"{number:,}".replace(",", " ")

@@ -1,7 +1,6 @@
-"""Tables of the HTML report: cut at a number of rows, and never silently."""
+"""Tables of the HTML report."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 
 import pandas as pd
@@ -10,31 +9,12 @@ from recompile_watch.core.analysis import Report
 from recompile_watch.core.series import Latency
 from recompile_watch.report.frames import NAME_CHARS, TimeTables
 from recompile_watch.report.numbers import ms_text, number_text
+from recompile_watch.report.page import LONG, NUM, Listing, listing
 from recompile_watch.report.safe import safe
-from recompile_watch.report.times import Clock, count_text, size_text
+from recompile_watch.report.times import Clock, size_text, thousands
 from recompile_watch.report.words import kind_words
 
-MAX_ROWS = 100
-NUM, LONG = "num", "long"
 _MARKS = {"model_load": "model loaded", "compile_mode": "compile mode shown", "warmup_done": "warm-up done"}
-
-
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """A table. columns: name and class (``num``: right-aligned, ``long``: may wrap). left_off: what was cut off, in words."""
-
-    caption: str
-    columns: tuple[tuple[str, str], ...]
-    rows: tuple[tuple[str, ...], ...]
-    left_off: str = ""
-
-
-def listing(caption: str, columns: Sequence[tuple[str, str]], rows: Iterable[tuple[str, ...]], noun: str = "row") -> Listing:
-    """The first ``MAX_ROWS`` rows, and how many more there are."""
-    every = list(rows)
-    more = len(every) - MAX_ROWS
-    left_off = f"{count_text(more, f'more {noun}')}; --format json has all of them" if more > 0 else ""
-    return Listing(caption, tuple(columns), tuple(every[:MAX_ROWS]), left_off)
 
 
 def sources_listing(report: Report, clock: Clock) -> Listing:
@@ -45,7 +25,7 @@ def sources_listing(report: Report, clock: Clock) -> Listing:
         unread = [f"{kind_words(safe(reason, NAME_CHARS))} ({n})" for reason, n in facts.unread.items()]
         missed = ", ".join([*unread, *([safe(facts.error)] if facts.error else [])])
         span = clock.span(source.first_time, source.last_time) or "no times"
-        rows.append((safe(facts.path), _count(facts.lines), size_text(facts.bytes), span, missed or "nothing"))
+        rows.append((safe(facts.path), thousands(facts.lines), size_text(facts.bytes), span, missed or "nothing"))
     columns = (("Source", LONG), ("Lines", NUM), ("Size", NUM), ("Events from – to", ""), ("Could not be read", LONG))
     passed = ", ".join(f"{kind_words(safe(reason, NAME_CHARS))} ({n})" for reason, n in report.unread.items())
     return listing("Sources" + (f"; passed over in folders: {passed}" if passed else ""), columns, rows, "source")
@@ -54,18 +34,18 @@ def sources_listing(report: Report, clock: Clock) -> Listing:
 def counts_listing(report: Report) -> Listing:
     """How many events of each kind there are."""
     ordered = sorted(report.counts.items(), key=lambda item: (-item[1], item[0]))
-    return listing("Events by kind", (("Kind", ""), ("Events", NUM)), ((kind_words(kind), _count(n)) for kind, n in ordered), "kind")
+    return listing("Events by kind", (("Kind", ""), ("Events", NUM)), ((kind_words(kind), thousands(n)) for kind, n in ordered), "kind")
 
 
 def events_listing(tables: TimeTables) -> Listing:
     """The events of each stretch of time."""
-    rows = _cells(tables.events, {"begin": _time, "kind": kind_words, "n": _count})
+    rows = _cells(tables.events, {"begin": _time, "kind": kind_words, "n": thousands})
     return listing("events over time", ((f"From ({tables.zone})", ""), ("Kind", ""), ("Events", NUM)), rows)
 
 
 def marks_listing(tables: TimeTables) -> Listing:
     """Model loads, compile modes and finished warm-ups."""
-    rows = _cells(tables.marks, {"begin": _time, "kind": _MARKS.__getitem__, "model": str, "n": _count})
+    rows = _cells(tables.marks, {"begin": _time, "kind": _MARKS.__getitem__, "model": str, "n": thousands})
     return listing("Models over time", ((f"From ({tables.zone})", ""), ("What", ""), ("Model", ""), ("Times", NUM)), rows)
 
 
@@ -74,8 +54,8 @@ def limits_listing(limits: pd.DataFrame) -> Listing:
     shown: Mapping[str, Callable[..., str]] = {
         "function": str,
         "place": str,
-        "recompiles": _count,
-        "refused": _count,
+        "recompiles": thousands,
+        "refused": thousands,
         "entries": _whole,
         "limit": _whole,
     }
@@ -86,7 +66,7 @@ def limits_listing(limits: pd.DataFrame) -> Listing:
 
 def returns_listing(returns: pd.DataFrame) -> Listing:
     """The latest row of each symbol and strategy."""
-    shown: Mapping[str, Callable[..., str]] = {"symbol": str, "strategy": str, "return": _four, "sharpe": _two, "final_day": _four, "rows": _count}
+    shown: Mapping[str, Callable[..., str]] = {"symbol": str, "strategy": str, "return": _four, "sharpe": _two, "final_day": _four, "rows": thousands}
     rows = _cells(returns, shown)
     columns = (("Symbol", ""), ("Strategy", ""), ("Return", NUM), ("Sharpe", NUM), ("Final day", NUM), ("Times printed", NUM))
     return listing("latest returns by symbol and strategy", columns, rows)
@@ -114,12 +94,12 @@ def latency_listing(report: Report) -> Listing:
         ", derived from call counters: each measurement is an average over several calls" if series.inference.derived else ""
     )
     columns = (("Model", ""), ("p50", NUM), ("p95", NUM), ("p99", NUM), ("Measurements", NUM))
-    return listing(caption, columns, ((name, *_percentiles(one), _count(one.n)) for name, one in every), "model")
+    return listing(caption, columns, ((name, *_percentiles(one), thousands(one.n)) for name, one in every), "model")
 
 
 def latency_times_listing(tables: TimeTables) -> Listing:
     """The latency over time."""
-    rows = _cells(tables.latency, {"begin": _time, "p50": _ms, "p95": _ms, "p99": _ms, "n": _count})
+    rows = _cells(tables.latency, {"begin": _time, "p50": _ms, "p95": _ms, "p99": _ms, "n": thousands})
     columns = ((f"From ({tables.zone})", ""), ("p50", NUM), ("p95", NUM), ("p99", NUM), ("Measurements", NUM))
     return listing("latency over time", columns, rows)
 
@@ -129,7 +109,7 @@ def stages_listing(report: Report) -> Listing:
     stages = sorted(report.series.gpu_memory.items(), key=lambda item: (-(item[1].max_peak_mb or 0), item[0]))
     rows = (
         (safe(stage, NAME_CHARS).replace("_", " "), _name(one.model), _number(one.max_peak_mb, 1),
-         _number(one.last_peak_mb, 1), _count(one.n))
+         _number(one.last_peak_mb, 1), thousands(one.n))
         for stage, one in stages
     )  # fmt: skip
     columns = (("Stage", ""), ("Model", ""), ("Highest peak, MB", NUM), ("Last peak, MB", NUM), ("Lines", NUM))
@@ -144,7 +124,7 @@ def memory_times_listing(tables: TimeTables) -> Listing:
 
 def quotes_listing(quotes: pd.DataFrame) -> Listing:
     """Quotes by symbol."""
-    rows = _cells(quotes, {"symbol": str, "synthetic": _count, "real": _count})
+    rows = _cells(quotes, {"symbol": str, "synthetic": thousands, "real": thousands})
     return listing("quotes by symbol", (("Symbol", ""), ("Synthetic", NUM), ("Real", NUM)), rows, "symbol")
 
 
@@ -152,7 +132,7 @@ def baseline_listing(report: Report) -> Listing:
     """What each finding is against the baseline."""
     order = ("new", "worse", "same", "better", "gone")
     marked = sorted((f for f in report.findings if f.baseline in order), key=lambda f: order.index(f.baseline or ""))
-    rows = ((f.baseline or "", f.severity, safe(f.title), _count(f.count), f.accepted_until or "") for f in marked)
+    rows = ((f.baseline or "", f.severity, safe(f.title), thousands(f.count), f.accepted_until or "") for f in marked)
     columns = (("Mark", ""), ("Severity", ""), ("Finding", LONG), ("Times now", NUM), ("Accepted until", ""))
     return listing("Findings against the baseline", columns, rows, "finding")
 
@@ -193,10 +173,6 @@ def _name(value: object) -> str:
 def _cells(frame: pd.DataFrame, shown: Mapping[str, Callable[..., str]]) -> Iterable[tuple[str, ...]]:
     """The rows of a frame as text. shown: the columns wanted, each with how a value of it is written."""
     return zip(*([write(value) for value in frame[name].tolist()] for name, write in shown.items()), strict=True)
-
-
-def _count(count: int) -> str:
-    return f"{count:,}".replace(",", " ")
 
 
 def _time(begin: datetime) -> str:

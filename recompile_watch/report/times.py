@@ -60,9 +60,14 @@ def size_text(size_bytes: int) -> str:
     return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
 
 
+def thousands(count: int) -> str:
+    """``12 345``."""
+    return f"{count:,}".replace(",", " ")
+
+
 def count_text(count: int, noun: str) -> str:
     """``1 line``, ``12 345 lines``."""
-    return f"{count:,}".replace(",", " ") + f" {noun}" + ("" if count == 1 else "s")
+    return f"{thousands(count)} {noun}" + ("" if count == 1 else "s")
 
 
 def time_text(moment: float) -> str:

@@ -7,13 +7,15 @@ and mode. Stage B (timed) runs one after the other on the device asked for, and 
 import os
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from recompile_watch.core.candidates import EAGER, MENDS, STRUCTURAL, VARIANT, WITHOUT_CUDAGRAPHS, Candidate, parse_candidate
-from recompile_watch.core.diagnosis import Diagnosis
+from recompile_watch.core.diagnosis import Diagnosis, Provenance
 from recompile_watch.core.gates import hard_gates
 from recompile_watch.core.profiles import EFFORTS, Effort, Profile
 from recompile_watch.core.statistics import SplitMix64
@@ -87,6 +89,12 @@ def diagnose(plan: Plan, surroundings: Surroundings, on_progress: Watch, guard: 
         return _Run(plan, surroundings, on_progress, guard, Path(folder)).result()
 
 
+def not_run(plan: Plan, reason: str) -> Diagnosis:
+    """The diagnosis of a plan that was not begun: inconclusive, for that reason."""
+    judgement = judge(Trial(Candidate(EAGER), Status.SKIPPED, reason), (), plan.profile, SplitMix64(plan.seed))
+    return Diagnosis(plan.name, "unknown", None, plan.profile.name, plan.mode, plan.stage, False, plan.seed, None, judgement, (reason,))
+
+
 @dataclass(slots=True)
 class _Run:
     """One diagnosis as it goes on. structures, times: readings by candidate."""
@@ -102,6 +110,8 @@ class _Run:
     stop: threading.Event = field(default_factory=threading.Event)
     fault: str = ""
     is_stopped: bool = False
+    started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    started_s: float = field(default_factory=time.monotonic)
 
     def result(self) -> tuple[Diagnosis, str]:
         wanted = list(self.plan.candidates) or self._usual()
@@ -239,8 +249,12 @@ class _Run:
         problems = (self.fault,) if self.fault else ()
         return Diagnosis(
             self.plan.name, device, version, self.plan.profile.name, self.plan.mode, self.plan.stage, by_processor, self.plan.seed, eager, judgement,
-            problems,
+            problems, self._provenance(next((reading.python_version for reading in readings if reading.python_version), None)),
         )  # fmt: skip
+
+    def _provenance(self, python_version: str | None) -> Provenance:
+        started_at = self.started_at.isoformat(timespec="seconds")
+        return Provenance(self.surroundings.python, python_version, self.surroundings.threads, started_at, time.monotonic() - self.started_s)
 
     def _eager_of_structure(self) -> Trial | None:
         """Every structural worker runs eager first: it succeeded where any of them got further."""

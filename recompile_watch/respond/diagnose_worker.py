@@ -146,14 +146,14 @@ def run(request: dict, report: Report) -> dict:  # type: ignore[type-arg]
     device = torch.cuda.get_device_name() if is_cuda else "cpu"
     report.say("hello", torch=torch.__version__, python=sys.version.split()[0], device=device, variants=sorted(variants))
     counter = Counter()
-    set_config(settings)
+    read_back = set_config(settings)
     other, name = workload, settings.get("variant")
     if name is not None:
         if name not in variants:
             raise IneffectiveError(f"the workload has no variant '{name}'; it has {', '.join(sorted(variants)) or 'none'}")
         other = variants[name]
         check_workload(other, f"its variant '{name}'")
-    return Measurement(request, report, counter, workload, other).outcome()
+    return {**Measurement(request, report, counter, workload, other).outcome(), "read_back": read_back}
 
 
 def workload_of(request: dict) -> object:  # type: ignore[type-arg]
@@ -178,20 +178,22 @@ def check_workload(workload: object, name: str) -> None:
         raise BadWorkloadError(f"{name} has no method {', '.join(missing)}; 'recompile-watch diagnose init' writes one that has all")
 
 
-def set_config(settings: dict) -> None:  # type: ignore[type-arg]
-    """Sets what the candidate asks of Dynamo, and reads it back."""
+def set_config(settings: dict) -> dict[str, object]:  # type: ignore[type-arg]
+    """Sets what the candidate asks of Dynamo; what reads back, with the limit and the threads in force."""
     config = importlib.import_module("torch._dynamo.config")
-    if "recompile_limit" in settings:
-        set_key(config, next(name for name in LIMIT_NAMES if hasattr(config, name)), settings["recompile_limit"])
-    for name in FLAGS:
-        if name in settings:
-            set_key(config, name, settings[name])
+    limit = next(name for name in LIMIT_NAMES if hasattr(config, name))
+    wanted = {limit if name == "recompile_limit" else name: value for name, value in settings.items() if name in (*FLAGS, "recompile_limit")}
+    for name, value in wanted.items():
+        set_key(config, name, value)
+    read_back = {name: getattr(config, name) for name in dict.fromkeys((limit, *wanted))} | {"threads": torch.get_num_threads()}
     if "dynamic_sources" in settings:
         found = getattr(getattr(torch.compiler, "config", None), "dynamic_sources", None)
         if found != settings["dynamic_sources"]:
             raise IneffectiveError(f"torch {torch.__version__} does not read TORCH_COMPILE_DYNAMIC_SOURCES; it came with 2.7")
+        read_back["dynamic_sources"] = found
     if "exclude" in settings:
-        exclude(settings["exclude"])
+        read_back["functions_excluded"] = exclude(settings["exclude"])
+    return read_back
 
 
 def set_key(config: object, name: str, value: object) -> None:
@@ -203,8 +205,8 @@ def set_key(config: object, name: str, value: object) -> None:
         raise IneffectiveError(f"{name} was set to {value} and reads {getattr(config, name)}")
 
 
-def exclude(name: str) -> None:
-    """Leaves every function of that name (or qualified name) out of compilation, where it is defined."""
+def exclude(name: str) -> int:
+    """Leaves every function of that name (or qualified name) out of compilation, where it is defined; how many there are."""
     functions = [one for one in gc.get_objects() if isinstance(one, types.FunctionType) and name in (one.__name__, one.__qualname__)]
     found = 0
     for function in functions:
@@ -215,6 +217,7 @@ def exclude(name: str) -> None:
             found += 1
     if not found:
         raise IneffectiveError(f"no function '{name}' is defined in the workload's modules")
+    return found
 
 
 class Counter(logging.Handler):
@@ -335,9 +338,10 @@ class Measurement:
                 raise BadWorkloadError(f"the workload fails in eager mode: {words_of(error)}") from error
         self._arm = Arm(self._other, self._seed, None if self._is_control else self._compile_fn())
         self._warm_up(inputs)
-        at_rest, found = self._counter.seen(), {}
+        at_rest = self._counter.seen()
+        found: dict[str, object] = {"warmup_calls": len(self._calls)}
         if is_timed and not self._arm.error:
-            found = self._timed(inputs, eager_bytes)
+            found |= self._timed(inputs, eager_bytes)
         elif not self._arm.error:
             for x in inputs * LATE_ROUNDS:
                 self._watched(x)

@@ -7,12 +7,13 @@ from math import isnan
 
 from recompile_watch.core.candidates import Candidate
 from recompile_watch.core.statistics import Pair, median, sigma
-from recompile_watch.core.trials import Accuracy, Status, Structure, Timing, Trial
+from recompile_watch.core.trials import MAX_CALLS, Accuracy, Status, Structure, Timing, Trial
 from recompile_watch.respond.worker_process import Ending
 
 _ROUNDS = 5  # parts of the pairs whose medians show how steady the time is
 _MAX_REASON = 500
 _MAX_LOG_LINES = 12
+_MAX_READ_BACK = 20
 _STOPPED = {"timeout": Status.TIMEOUT, "guard": Status.SKIPPED}
 _WORTH_SHOWING = re.compile(
     r"torch\._dynamo hit config\.|^.*\]\s+function: '|last reason: |CUDAGraphs|skipping cudagraphs|out of memory", re.IGNORECASE
@@ -44,6 +45,7 @@ class Reading:
     calls: tuple[tuple[Call, Call], ...] = ()
     overhead_cpu_s: float = 0.0
     torch_version: str | None = None
+    python_version: str | None = None
     device: str | None = None
     variants: tuple[str, ...] = ()
     fault: str | None = None
@@ -54,19 +56,24 @@ def reading_of(candidate: Candidate, ending: Ending) -> Reading:
     """The reading of one ended run."""
     hello = ending.hello or {}
     names = hello.get("variants")
-    facts = {"torch_version": _text(hello.get("torch")), "device": _text(hello.get("device"))}
-    variants = tuple(str(name) for name in names) if isinstance(names, list) else ()
     lines = tuple(line for line in ending.log.splitlines() if _WORTH_SHOWING.search(line))[:_MAX_LOG_LINES]
+    reading = _outcome(candidate, ending)
+    return replace(
+        reading, trial=replace(reading.trial, log=lines, seconds=ending.seconds), torch_version=_text(hello.get("torch")),
+        python_version=_text(hello.get("python")), device=_text(hello.get("device")), log=ending.log,
+        variants=tuple(str(name) for name in names) if isinstance(names, list) else (),
+    )  # fmt: skip
+
+
+def _outcome(candidate: Candidate, ending: Ending) -> Reading:
+    """What was measured, or why it was not."""
     if ending.outcome is None:
         status = _STOPPED.get(ending.stopped, Status.CRASHED)
-        fault = "guard" if ending.stopped == "guard" else None
-        trial = Trial(candidate, status, ending.failure[:_MAX_REASON], log=lines)
-        return Reading(trial, **facts, variants=variants, fault=fault, log=ending.log)  # type: ignore[arg-type]
+        return Reading(Trial(candidate, status, ending.failure[:_MAX_REASON]), fault="guard" if ending.stopped == "guard" else None)
     try:
-        return _read(candidate, ending.outcome, lines, ending.log, variants, **facts)
+        return _read(candidate, ending.outcome)
     except UnreadableError as error:
-        trial = Trial(candidate, Status.CRASHED, f"its result cannot be read: {error}", log=lines)
-        return Reading(trial, **facts, variants=variants, log=ending.log)  # type: ignore[arg-type]
+        return Reading(Trial(candidate, Status.CRASHED, f"its result cannot be read: {error}"))
 
 
 def timed(readings: Iterable[Reading], *, by_processor: bool) -> list[Trial]:
@@ -95,33 +102,48 @@ def _with_pairs(reading: Reading, *, by_processor: bool) -> Trial:
     return replace(trial, timing=replace(trial.timing, pairs=pairs, sigma_ms=sigma(medians), overhead_s=overhead_s))
 
 
-def _read(
-    candidate: Candidate, outcome: Mapping[str, object], lines: tuple[str, ...], log: str, variants: tuple[str, ...],
-    torch_version: str | None, device: str | None,
-) -> Reading:  # fmt: skip
+def _read(candidate: Candidate, outcome: Mapping[str, object]) -> Reading:
     try:
         status = Status(str(outcome.get("status")))
     except ValueError:
         raise UnreadableError(f"status {outcome.get('status')!r}"[:80]) from None
     structure, accuracy = outcome.get("structure"), outcome.get("accuracy")
     rows = _list(outcome.get("pairs") or [])
+    if len(rows) > MAX_CALLS:
+        raise UnreadableError(f"{len(rows)} pairs of calls; {MAX_CALLS} at most are asked for")
     memory = outcome.get("peak_memory_mb")
     trial = Trial(
         candidate, status, str(outcome.get("reason") or "")[:_MAX_REASON],
-        _structure(structure) if isinstance(structure, dict) else None, _timing(outcome) if "first_call_s" in outcome else None,
+        _structure(structure, outcome) if isinstance(structure, dict) else None, _timing(outcome) if "first_call_s" in outcome else None,
         _accuracy(accuracy) if isinstance(accuracy, dict) else None, None if memory is None else _number(memory),
-        _whole(outcome.get("calls", 0)), _whole(outcome.get("calls_ok", 0)), lines,
+        _whole(outcome.get("calls", 0)), _whole(outcome.get("calls_ok", 0)), read_back=_read_back(outcome.get("read_back")),
     )  # fmt: skip
     fault = outcome.get("fault")
     return Reading(
-        trial, tuple(_pair(row) for row in rows), _number(outcome.get("overhead_cpu_s", 0.0)), torch_version, device, variants,
-        str(fault) if fault in ("workload", "interpreter") else None, log,
+        trial, tuple(_pair(row) for row in rows), _number(outcome.get("overhead_cpu_s", 0.0)),
+        fault=str(fault) if fault in ("workload", "interpreter") else None,
     )  # fmt: skip
 
 
-def _structure(seen: Mapping[str, object]) -> Structure:
+def _structure(seen: Mapping[str, object], outcome: Mapping[str, object]) -> Structure:
     names = ("recompiles", "late_recompiles", "graph_breaks", "limit_hits", "frames_compiled", "cudagraph_skips")
-    return Structure(*(_whole(seen.get(name)) for name in names))
+    watched = _list(outcome.get("warmup") or [])
+    warmup_calls = _warmup_calls(outcome)
+    late = _list(outcome.get("compiles") or []) or [_parts(row, 3)[2] for row in watched[warmup_calls:]]
+    compiles = [*(_parts(row, 3)[2] for row in watched[:warmup_calls]), *late]
+    counts = Structure(*(_whole(seen.get(name)) for name in names))
+    return replace(counts, compiles_by_call=tuple(map(_whole, compiles[:MAX_CALLS])), calls=len(compiles), warmup_calls=warmup_calls)
+
+
+def _warmup_calls(outcome: Mapping[str, object]) -> int:
+    """How many of the calls listed were made to warm up: those behind them looked for late recompiles, or for memory."""
+    return _whole(outcome.get("warmup_calls", len(_list(outcome.get("warmup") or []))))
+
+
+def _read_back(value: object) -> tuple[tuple[str, str], ...]:
+    """Settings by name, as text."""
+    items = list(value.items())[:_MAX_READ_BACK] if isinstance(value, dict) else []
+    return tuple((str(name)[:100], str(found)[:_MAX_REASON]) for name, found in items)
 
 
 def _timing(outcome: Mapping[str, object]) -> Timing:
@@ -129,7 +151,7 @@ def _timing(outcome: Mapping[str, object]) -> Timing:
     return Timing(
         (), _number(outcome.get("first_call_s")), _number(outcome.get("overhead_s")), compile_s=None if compile_s is None else _number(compile_s),
         compiles=tuple(_whole(one) for one in _list(outcome.get("compiles") or [])),
-        warmup=tuple(_warm(row) for row in _list(outcome.get("warmup") or [])),
+        warmup=tuple(_warm(row) for row in _list(outcome.get("warmup") or [])[: min(_warmup_calls(outcome), MAX_CALLS)]),
     )  # fmt: skip
 
 

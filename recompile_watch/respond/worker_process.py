@@ -50,7 +50,7 @@ class Launch:
 class Ending:
     """How a run ended. outcome, hello: the worker's own words; None where it said none. failure: why there is no outcome.
 
-    log: what was printed to standard error. stopped: ``timeout``, ``guard`` or ``flood`` where this side ended it.
+    log: what was printed to standard error. stopped: ``timeout``, ``guard`` or ``flood`` where this side ended it. seconds: from start to end.
     """
 
     outcome: Mapping[str, object] | None = None
@@ -59,6 +59,7 @@ class Ending:
     stopped: str = ""
     log: str = ""
     unreadable_lines: int = 0
+    seconds: float = 0.0
 
 
 def run_worker(launch: Launch, on_progress: Callable[[Mapping[str, object]], None], should_stop: Callable[[], str | None]) -> Ending:
@@ -144,6 +145,7 @@ class _Reading:
         self.found.log = self.log.decode("utf-8", "replace")
         if self.found.outcome is None and not self.found.failure:
             self.found.failure = self._death()
+        self.found.seconds = time.monotonic() - started_at
         return self.found
 
     def _send(self) -> None:

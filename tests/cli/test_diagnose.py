@@ -131,8 +131,60 @@ def test_text_and_markdown(tmp_path: Path) -> None:
     assert text.startswith(" default ") and max(map(len, text.split("\n"))) <= 100 and "\x1b" not in text
     markdown = run(*common, "--format", "markdown").stdout
     assert markdown.startswith("# Eager against compiled: run default") and "| eager |" in markdown
+    assert next(line for line in markdown.split("\n") if "●" in line and line.startswith("default")).endswith("]")
     done = run(*common, "--output", str(tmp_path / "report.txt"), "--log", str(tmp_path / "torch.log"))
     assert done.stdout == "" and (tmp_path / "report.txt").read_text().startswith(" default ") and (tmp_path / "torch.log").exists()
+
+
+def test_a_kept_result(tmp_path: Path) -> None:
+    """`--from` shows what was measured in any format, byte for byte as when it was fresh, with the same status, and starts nothing."""
+    kept, stage = tmp_path / "kept.json", ("--stage", "structural")
+    code, _, _ = diagnose(tmp_path, honest(tmp_path), *stage, "--candidates", "default", "--output", str(kept), written=True)
+    assert code == 3
+    shown = {style: run("diagnose", "--from", str(kept), "--format", style) for style in ("text", "json", "markdown", "html")}
+    assert {done.returncode for done in shown.values()} == {3} and not "".join(done.stderr for done in shown.values())
+    first, again = json.loads(kept.read_text()), json.loads(shown["json"].stdout)
+    assert {**again, "generated_at": ""} == {**first, "generated_at": ""}
+    assert shown["text"].stdout.startswith(" INCONCLUSIVE ") and shown["markdown"].stdout.startswith("# Eager against compiled: inconclusive")
+    assert "Not measured: structural stage only." in shown["html"].stdout
+
+
+def test_a_page(tmp_path: Path) -> None:
+    """`--format html` writes one file with the verdict and its charts, and says nothing."""
+    page = tmp_path / "page.html"
+    code, _, errors = diagnose(
+        tmp_path, honest(tmp_path, gain={"default": 3.0}), "--format", "html", "--output", str(page), "--candidates", "default", written=True
+    )
+    assert (code, errors) == (0, "")
+    text = page.read_text()
+    assert text.startswith("<!DOCTYPE html>") and "steady: run default" in text and 'id="speedup-wide-title"' in text
+
+
+def test_a_page_about_a_refusal(tmp_path: Path) -> None:
+    """What must not run now gives a page that says so, beside the line on standard error; other formats give the line alone."""
+    state, page = ("--state-dir", str(tmp_path)), tmp_path / "page.html"
+    (tmp_path / "bot.log").write_text("hello\n")
+    (tmp_path / "rw.toml").write_text(f'[diagnose]\nbot_log = "{tmp_path / "bot.log"}"\n')
+    common = ("diagnose", "--builtin", "steady", "--python", honest(tmp_path), "--device", "cpu", "--config", str(tmp_path / "rw.toml"), *state)
+    done = run(*common, "--format", "html", "--output", str(page))
+    assert done.returncode == 3 and done.stderr.count("\n") == 1
+    assert "Not measured" in page.read_text() and "shows 0 calls" in page.read_text()
+    assert run(*common, "--format", "json").stdout == ""
+
+
+@pytest.mark.parametrize("options", [["--builtin", "steady"], ["--seed", "3"], ["--stage", "timed"], ["--expected-calls", "9"]])
+def test_a_kept_result_is_not_measured_again(tmp_path: Path, options: list[str]) -> None:
+    """Options of a new run are wrong usage beside `--from`."""
+    done = run("diagnose", "--from", str(tmp_path / "kept.json"), *options)
+    assert done.returncode == 64 and done.stderr.count("\n") == 1 and f"it takes no {options[0]}" in done.stderr
+
+
+def test_a_kept_file_that_holds_no_result(tmp_path: Path) -> None:
+    """78, and one line that says how to get one."""
+    (tmp_path / "kept.json").write_text('{"schema": "recompile-watch/analysis/1"}')
+    for path in (tmp_path / "kept.json", tmp_path / "none.json"):
+        done = run("diagnose", "--from", str(path))
+        assert done.returncode == 78 and done.stderr.count("\n") == 1 and path.name in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -240,11 +292,11 @@ def test_what_a_worker_says_is_data(tmp_path: Path, fault: str | None) -> None:
     bad: dict[str, object] = {"status": "failed", "reason": HOSTILE, "calls": 3, "calls_ok": 0, "fault": fault}
     python = honest(tmp_path, gain={"default": 3.0}, outcome={f"variant:{HOSTILE}": bad, "dynamic": bad}, variants=(HOSTILE,))
     common = ["diagnose", "--builtin", "steady", "--python", python, "--device", "cpu", "--state-dir", str(tmp_path)]
-    for style in ("text", "json", "markdown"):
+    for style in ("text", "json", "markdown", "html"):
         done = run(*common, "--format", style, "--log", str(tmp_path / "torch.log"))
         shown = done.stdout + done.stderr
         assert "red" in shown and not any(sign in shown for sign in ("\x1b", "\x07", "\u202e", "abcdef0123456789", "\n# heading"))
-        assert style != "markdown" or "<script>" not in done.stdout
+        assert style not in ("markdown", "html") or "<script>alert" not in done.stdout
         assert done.returncode == (3 if fault else 0)
 
 

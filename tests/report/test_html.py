@@ -23,10 +23,12 @@ from recompile_watch.core.analysis import Analysis, Facts, Report, SourceFacts
 from recompile_watch.core.events import EXTRA_FIELDS, Event
 from recompile_watch.core.findings import Evidence
 from recompile_watch.report.html import MAX_CARDS, MAX_NOTES, report_to_html
-from recompile_watch.report.listing import MAX_ROWS
+from recompile_watch.report.page import MAX_ROWS
 from recompile_watch.report.palette import DARK, GROUNDS, LIGHT
 from tests.conftest import SAMPLES, engine_events, rules
 from tests.fuzz.mutate import mutated
+from tests.report.diagnoses import DIAGNOSES, page_of_diagnosis
+from tests.report.diagnoses import hostile as hostile_diagnosis
 from tests.report.test_formats import HOSTILE, report
 
 EVIL = HOSTILE.replace("\n", " ") + " $x^{2}$ </title></style></script> \u202edrow"
@@ -124,10 +126,21 @@ REPORTS = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module", params=sorted(REPORTS))
+# Every kind of page, by name: what a page must be, each of them must be.
+PAGES = sorted([*REPORTS, *(f"diagnosis {name}" for name in (*DIAGNOSES, "hostile"))])
+
+
+def page_named(name: str) -> str:
+    """One of ``PAGES``."""
+    if name in REPORTS:
+        return page_of(REPORTS[name]())
+    return page_of_diagnosis({**DIAGNOSES, "hostile": hostile_diagnosis}[name.removeprefix("diagnosis ")]())
+
+
+@pytest.fixture(scope="module", params=PAGES)
 def page(request: pytest.FixtureRequest) -> Page:
     """A page, parsed; every tag is closed in order."""
-    return Page(page_of(REPORTS[request.param]()))
+    return Page(page_named(request.param))
 
 
 def test_says_what_to_do() -> None:
@@ -285,7 +298,9 @@ def test_tables_and_buttons(page: Page) -> None:
 
 
 def test_charts_speak(page: Page) -> None:
-    """Each chart is an image with a title and a description; what is only ornament is hidden from a reader."""
+    """Each chart is an image with a title and a description, and a table says the same; what is only ornament is hidden from a reader."""
+    figures = "".join(f" {tag} " for tag, _ in page.elements).split(" figure ")[1:]
+    assert all(" table " in figure for figure in figures)
     for drawing in page.all("svg"):
         if drawing.get("role") == "img":
             assert len(drawing["aria-labelledby"].split()) == 2

@@ -15,14 +15,19 @@ from typing import cast
 import pytest
 
 from tests.browser import Browser, chromium
+from tests.report.diagnoses import measured
 from tests.report.test_formats import report
-from tests.report.test_html import EVIL, REPORTS, contrast, page_of
+from tests.report.test_html import EVIL, PAGES, contrast, page_named, page_of
 
 PROGRAM = chromium()
 if PROGRAM is None and not os.environ.get("RECOMPILE_WATCH_CI"):
     pytest.skip("NO CHROMIUM: the HTML report is not tested in a browser; apt-get install chromium", allow_module_level=True)
 
-CHARTS = ("events", "limits", "returns", "memory", "quotes")
+# The charts of a page, and its title for the first one.
+CHARTS = {
+    "bot": ("events", "limits", "returns", "memory", "quotes"), "diagnosis measured": ("speedup", "latency", "calls", "compilations"),
+}  # fmt: skip
+FIRST = {"bot": "Events over time, by kind", "diagnosis measured": "Speed-up against eager"}
 VISIBLE = "(e => e.checkVisibility() && e.getBoundingClientRect().height > 0)"
 SAID = "[...document.querySelectorAll('pre code')].map(e => e.textContent)"
 
@@ -37,11 +42,11 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A file for each report."""
+    """A file for each page."""
     folder = tmp_path_factory.mktemp("pages")
-    for name, make in REPORTS.items():
-        (folder / f"{name}.html").write_text(page_of(make()))
-    return {name: folder / f"{name}.html" for name in REPORTS}
+    for name in PAGES:
+        (folder / f"{name}.html").write_text(page_named(name))
+    return {name: folder / f"{name}.html" for name in PAGES}
 
 
 def complaints(browser: Browser) -> list[object]:
@@ -65,7 +70,7 @@ def until(browser: Browser, condition: str) -> None:
     assert browser.value(poll) is True, condition
 
 
-@pytest.mark.parametrize("name", sorted(REPORTS))
+@pytest.mark.parametrize("name", PAGES)
 @pytest.mark.parametrize("width", [1400, 390])
 def test_loads_nothing_and_complains_of_nothing(browser: Browser, pages: dict[str, Path], name: str, width: int) -> None:
     """The only request is for the file itself; the console stays empty; nothing is wider than the window."""
@@ -79,30 +84,33 @@ def test_loads_nothing_and_complains_of_nothing(browser: Browser, pages: dict[st
     assert browser.value("document.documentElement.scrollWidth") == width
 
 
+@pytest.mark.parametrize("name", sorted(CHARTS))
 @pytest.mark.parametrize(("width", "size"), [(1400, "wide"), (390, "narrow")])
-def test_charts_are_there(browser: Browser, pages: dict[str, Path], width: int, size: str) -> None:
+def test_charts_are_there(browser: Browser, pages: dict[str, Path], name: str, width: int, size: str) -> None:
     """Each chart is drawn once for this width, with shapes and letters of a size to read, and a name for a screen reader."""
-    browser.open(pages["bot"], width=width)
+    browser.open(pages[name], width=width)
     shown = f"[...document.querySelectorAll('svg[role=img]')].filter({VISIBLE})"
     drawn = browser.value(f"{shown}.map(e => e.getAttribute('aria-labelledby').split(' ')[0])")
-    assert drawn == [f"{name}-{size}-title" for name in CHARTS]
+    assert drawn == [f"{chart}-{size}-title" for chart in CHARTS[name]]
     heights = cast(list[float], browser.value(f"[...document.querySelectorAll('svg.{size} text')].map(e => e.getBoundingClientRect().height)"))
     assert len(heights) > 40 and min(heights) >= 11
     tree = cast(list[dict[str, dict[str, str]]], browser.call("Accessibility.getFullAXTree")["nodes"])
     images = [node["name"]["value"] for node in tree if node.get("role", {}).get("value") == "image" and not node.get("ignored")]
-    assert "Events over time, by kind" in " ".join(images) and len(images) == len(CHARTS)
+    assert FIRST[name] in " ".join(images) and len(images) == len(CHARTS[name])
 
 
-def test_marks_of_charts_are_painted(browser: Browser, pages: dict[str, Path]) -> None:
+@pytest.mark.parametrize(("name", "fewest"), [("bot", 17), ("diagnosis measured", 11)])
+def test_marks_of_charts_are_painted(browser: Browser, pages: dict[str, Path], name: str, fewest: int) -> None:
     """What a drawing uses several times, such as the mark of a symbol, is really there."""
-    browser.open(pages["bot"])
+    browser.open(pages[name])
     sizes = cast(list[float], browser.value("[...document.querySelectorAll('svg.wide use')].map(e => e.getBoundingClientRect().width)"))
-    assert len(sizes) > 16 and all(size > 3 for size in sizes)
+    assert len(sizes) >= fewest and all(size > 3 for size in sizes)
 
 
-def test_script_text_is_text(browser: Browser, pages: dict[str, Path]) -> None:
-    """Nothing that a log holds runs, loads or becomes an element."""
-    browser.open(pages["hostile"])
+@pytest.mark.parametrize("name", ["hostile", "diagnosis hostile"])
+def test_script_text_is_text(browser: Browser, pages: dict[str, Path], name: str) -> None:
+    """Nothing that a log or a measured program says runs, loads or becomes an element."""
+    browser.open(pages[name])
     assert "<script>alert(1)</script>" in str(browser.value("document.querySelector('.card h3').textContent"))
     assert browser.value("document.querySelectorAll('script').length") == 1
     assert browser.value("document.querySelectorAll('h3 script, h3 b, td b, .evidence script').length") == 0
@@ -141,6 +149,15 @@ def test_copy_puts_the_exact_text_on_the_clipboard(browser: Browser, pages: dict
     until(browser, f"{says}.slice(1).every(word => word === 'Copy')")
 
 
+def test_the_verdict_is_copied(browser: Browser, pages: dict[str, Path]) -> None:
+    """The first button of a diagnosis copies the lines that the verdict says to set."""
+    browser.open(pages["diagnosis measured"])
+    browser.call("Browser.grantPermissions", {"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]}, session=None)
+    browser.click("#verdict button.copy")
+    until(browser, "document.getElementById('live').textContent.includes('Copied')")
+    assert browser.value("navigator.clipboard.readText()") == "\n".join(measured().judgement.verdict.settings)
+
+
 def test_copy_without_a_clipboard(browser: Browser, pages: dict[str, Path]) -> None:
     """Where the browser gives no access to the clipboard, exactly the text is selected and copied the old way."""
     browser.open(pages["hostile"])
@@ -152,11 +169,12 @@ def test_copy_without_a_clipboard(browser: Browser, pages: dict[str, Path]) -> N
     assert "<script>" in cast(list[str], browser.value("window.copied"))[0] and "<script>" in EVIL
 
 
-def test_dark_and_light(browser: Browser, pages: dict[str, Path]) -> None:
+@pytest.mark.parametrize("name", sorted(CHARTS))
+def test_dark_and_light(browser: Browser, pages: dict[str, Path], name: str) -> None:
     """The reader's scheme changes page and charts alike; letters can be read in both; the button turns it round, without storage."""
     seen: dict[str, list[str]] = {}
     for scheme in ("light", "dark"):
-        browser.open(pages["bot"], scheme=scheme)
+        browser.open(pages[name], scheme=scheme)
         grounds = (("body", "backgroundColor"), ("body", "color"), (".card", "backgroundColor"))
         places = (*grounds, ("svg.wide text.f-text", "fill"), ("svg.wide .f-critical", "fill"))
         seen[scheme] = [color(browser, *place) for place in places]
@@ -170,12 +188,13 @@ def test_dark_and_light(browser: Browser, pages: dict[str, Path]) -> None:
     assert browser.value("document.cookie") == ""
 
 
-def test_tab_reaches_everything_in_order(browser: Browser, pages: dict[str, Path]) -> None:
+@pytest.mark.parametrize(("name", "fewest"), [("bot", 41), ("diagnosis measured", 20)])
+def test_tab_reaches_everything_in_order(browser: Browser, pages: dict[str, Path], name: str, fewest: int) -> None:
     """Tab goes to the skip link first and then to every control in the order of the page; each shows that it has the focus."""
-    browser.open(pages["bot"])
+    browser.open(pages[name])
     wanted = f"[...document.querySelectorAll('a[href], button, summary, [tabindex=\"0\"]')].filter(e => e.className === 'skip' || {VISIBLE}(e))"
     number = cast(int, browser.value(f"(window.wanted = {wanted}).length"))
-    assert number > 40
+    assert number >= fewest
     for place in range(number):
         browser.press("Tab", 9)
         assert browser.value("window.wanted.indexOf(document.activeElement)") == place
@@ -197,10 +216,11 @@ def test_keyboard_operates(browser: Browser, pages: dict[str, Path]) -> None:
     assert browser.value("[...document.querySelectorAll('details')].every(e => e.open)") is True
 
 
+@pytest.mark.parametrize("name", sorted(CHARTS))
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_printed(browser: Browser, pages: dict[str, Path], tmp_path: Path, scheme: str) -> None:
+def test_printed(browser: Browser, pages: dict[str, Path], tmp_path: Path, name: str, scheme: str) -> None:
     """On paper there is no button and no navigation, everything is open, and the ground is white whatever the scheme."""
-    browser.open(pages["bot"], scheme=scheme, media="print")
+    browser.open(pages[name], scheme=scheme, media="print")
     assert browser.value(f"[...document.querySelectorAll('button, nav')].filter({VISIBLE}).length") == 0
     assert color(browser, "body", "backgroundColor") == "#ffffff"
     browser.value("dispatchEvent(new Event('beforeprint'))")
@@ -211,16 +231,17 @@ def test_printed(browser: Browser, pages: dict[str, Path], tmp_path: Path, schem
     assert (tmp_path / "report.pdf").read_bytes().startswith(b"%PDF-")
 
 
-def test_without_its_script(browser: Browser, pages: dict[str, Path]) -> None:
+@pytest.mark.parametrize("name", sorted(CHARTS))
+def test_without_its_script(browser: Browser, pages: dict[str, Path], name: str) -> None:
     """Where scripts are off everything is still there to read, and no button stands there that does nothing."""
     browser.call("Emulation.setScriptExecutionDisabled", {"value": True})
     try:
-        browser.open(pages["bot"])
+        browser.open(pages[name])
         nodes = cast(list[dict[str, dict[str, str]]], browser.call("Accessibility.getFullAXTree")["nodes"])
     finally:
         browser.call("Emulation.setScriptExecutionDisabled", {"value": False})
     roles = [node["role"]["value"] for node in nodes if not node.get("ignored") and "role" in node]
-    assert "button" not in roles and roles.count("image") == len(CHARTS) and "main" in roles
+    assert "button" not in roles and roles.count("image") == len(CHARTS[name]) and "main" in roles
 
 
 def test_a_large_report(browser: Browser, tmp_path: Path) -> None:

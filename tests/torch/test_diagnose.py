@@ -103,6 +103,19 @@ def test_the_kronos_template(tmp_path: Path, python: str) -> None:
         assert isinstance(counts, dict) and counts["recompiles"] >= 3, found[name]
 
 
+def test_where_it_was_measured(tmp_path: Path, python: str) -> None:
+    """Interpreter and versions, the settings as the process read them, how long it took, and what each call compiled."""
+    code, found, report = diagnose(tmp_path, python, "--builtin", "kv-storm", "--stage", "structural", "--candidates", "default,recompile_limit=64")
+    made, default, raised = report["provenance"], found["default"], found["recompile_limit=64"]
+    assert isinstance(made, dict) and made["python"] == python and made["python_version"] and made["threads"] == 1 and made["seconds"] > 1
+    limits = [next(value for name, value in one["read_back"].items() if name.endswith("_limit")) for one in (default, raised)]  # type: ignore[attr-defined]
+    assert limits == ["8", "64"] and default["read_back"]["threads"] == "1" and default["process_s"] > 0.5  # type: ignore[index, operator]
+    seen = default["structural"]
+    assert isinstance(seen, dict) and seen["calls"] == len(seen["compiles_by_call"]) > seen["warmup_calls"] > 0
+    late = seen["compiles_by_call"][seen["warmup_calls"] :]
+    assert sum(seen["compiles_by_call"]) >= seen["recompiles"] and sum(late) >= seen["late_recompiles"] == 0 and code == 0
+
+
 def test_dynamic_shapes(tmp_path: Path, python: str) -> None:
     """One recompile, then quiet; none with dynamic=True."""
     _, found, _ = diagnose(tmp_path, python, "--builtin", "dynamic-shapes", "--stage", "structural", "--candidates", "default,dynamic")
