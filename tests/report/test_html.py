@@ -354,7 +354,8 @@ def test_writes_one_file_and_nothing_else(tmp_path: Path) -> None:
     done = run(["analyze", "--format", "html", "--output", str(out), str(SAMPLES / "bot-2025-10-30.log")], home)
     assert (done.returncode, done.stdout, done.stderr) == (2, "", "")
     assert out.read_text().startswith("<!DOCTYPE html>")
-    assert [path for path in home.rglob("*") if path.is_file()] == [home / ".cache/recompile-watch/rules.json"]
+    kept = home / ".cache/recompile-watch"
+    assert {path for path in home.rglob("*") if path.is_file()} == {kept / "rules.json", kept / "literals.hs"}
 
 
 def test_settings_of_the_users_own_change_nothing(tmp_path: Path) -> None:
