@@ -25,12 +25,14 @@ LINES_BEFORE, LINES_AFTER = 1, 5
 @dataclass(slots=True)
 class _Growing:
     """One stream of a source. fed_at: monotonic seconds of its last bytes. ended: generations of which nothing more
-    comes, with the position where each ended. dirty: it has something that is not noted yet.
+    comes, with the position where each ended. released: those of them that are understood and noted, while the stream
+    still has a place of theirs. is_dirty: it has something that is not noted yet.
     """
 
     stream: Stream
     fed_at: float = 0.0
     ended: dict[int, int] = field(default_factory=dict)
+    released: set[int] = field(default_factory=set)
     is_dirty: bool = False
 
 
@@ -93,7 +95,7 @@ class SourceReading:
             if not growing.is_dirty:
                 continue
             growing.is_dirty = False
-            positions = growing.stream.positions()
+            positions = {number: one for number, one in growing.stream.positions().items() if number not in growing.released}
             marks = [self.follower.mark(name, one.generation, one.offset, one.lines) for one in positions.values()]
             for mark in marks:
                 if mark is not None:
@@ -102,10 +104,12 @@ class SourceReading:
                 if generation not in positions or positions[generation].offset >= end:
                     kept = self.follower.release(name, generation)
                     changes.put("marks", (self.name, name, generation), None if kept is None else mark_to_json(kept))
+                    growing.released.add(generation)
                     del growing.ended[generation]
             if None not in marks:  # else there is no place to go on from
                 changes.put("readings", (self.name, name), growing.stream.state())
             growing.stream.forget()
+            growing.released.intersection_update(growing.stream.positions())
 
     def excerpt(self, place: Place) -> Excerpt | None:
         """The lines around an event of this source, while they can still be read."""
@@ -134,10 +138,7 @@ class SourceReading:
         growing = self._growing_of(item.stream)
         growing.is_dirty = True
         seen = growing.stream.finish(item.generation)
-        positions = growing.stream.positions()
-        growing.ended = (
-            {**(growing.ended or {}), item.generation: growing.stream.end_of(item.generation)} if item.generation in positions else growing.ended
-        )
+        growing.ended[item.generation] = growing.stream.end_of(item.generation)
         return [self._heard(item.stream, seen, 0)] if seen else []
 
     def _heard(self, stream: str, seen: list[Seen], lines: int) -> Heard:

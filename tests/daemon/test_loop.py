@@ -144,3 +144,23 @@ def test_first_start_on_a_large_backlog_gives_one_summary(tmp_path: Path) -> Non
     assert len(world.post.jobs) == 1
     assert "70 problems in the logs already" in world.told()
     assert len(world.incidents()) == 70
+
+
+def test_a_rotated_file_that_is_read_is_noted_as_ended(tmp_path: Path) -> None:
+    """Whether or not a new file follows soon: the old one's mark says that it was read, and nothing of it is held."""
+    world = World(tmp_path)
+    world.write(b"the bot starts\n")
+    world.turn(2)
+    for rotation, pause_turns in enumerate((0, 80), 1):
+        world.write(quote("BTCUSD", rotation))
+        world.turn(2)
+        os.rename(world.log(), world.folder / "logs" / f"bot.log-2025103{rotation}")
+        world.turn(pause_turns)
+        world.write(quote("BTCUSD", 10 * rotation))
+        world.turn(80)
+    marks = {key[2]: cast(dict[str, object], mark)["ended_at"] is not None for key, mark in world.store.load("marks").items()}
+    assert marks == {1: True, 2: True, 3: False}
+    assert world.incidents()["synthetic_quote BTCUSD"]["count"] == 4
+    world.restart()
+    world.turn(80)
+    assert "watch_gap" not in world.incidents()
