@@ -10,7 +10,7 @@ from recompile_watch.core.heard import Heard, Trouble, TroubleKind
 from recompile_watch.core.notices import Excerpt, Place
 from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.scan import Matcher
-from recompile_watch.core.streams import Piece, Seen, Stream
+from recompile_watch.core.streams import Piece, Position, Seen, Stream
 from recompile_watch.core.times import TimeOptions
 from recompile_watch.daemon.followers import Follower
 from recompile_watch.sources.marks import Chunk, GenerationEnded, GenerationStarted, mark_to_json
@@ -24,13 +24,14 @@ LINES_BEFORE, LINES_AFTER = 1, 5
 
 @dataclass(slots=True)
 class _Growing:
-    """One stream of a source. fed_at: monotonic seconds of its last bytes. ended: generations of which nothing more
+    """One stream of a source. fed_at: monotonic seconds of its last bytes. started: where new generations begin. ended: generations of which nothing more
     comes, with the position where each ended. released: those of them that are understood and noted, while the stream
     still has a place of theirs. is_dirty: it has something that is not noted yet.
     """
 
     stream: Stream
     fed_at: float = 0.0
+    started: dict[int, Position] = field(default_factory=dict)
     ended: dict[int, int] = field(default_factory=dict)
     released: set[int] = field(default_factory=set)
     is_dirty: bool = False
@@ -60,7 +61,9 @@ class SourceReading:
                 case Chunk():
                     heard.append(self._chunk(item, now, monotonic))
                 case GenerationStarted():
-                    self._growing_of(item.stream).is_dirty = True
+                    growing = self._growing_of(item.stream)
+                    growing.started[item.generation] = Position(item.generation, item.position, item.lines)
+                    growing.is_dirty = True
                 case GenerationEnded():
                     heard += self._ended(item)
                 case Trouble():
@@ -96,7 +99,9 @@ class SourceReading:
                 continue
             growing.is_dirty = False
             positions = {number: one for number, one in growing.stream.positions().items() if number not in growing.released}
-            marks = [self.follower.mark(name, one.generation, one.offset, one.lines) for one in positions.values()]
+            places = {**growing.started, **positions}
+            growing.started.clear()
+            marks = [self.follower.mark(name, one.generation, one.offset, one.lines) for one in places.values()]
             for mark in marks:
                 if mark is not None:
                     changes.put("marks", (self.name, name, mark.generation), mark_to_json(mark))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from recompile_watch.core.errors import StoreError
 from recompile_watch.core.messages import Delivered, Reason, Retry
 from recompile_watch.store import Changes
-from tests.daemon.world import World, limit_hit, quote
+from tests.daemon.world import CONFIG, World, limit_hit, quote
 
 SYMBOLS = ("BTCUSD", "ETHUSD")
 POINTS = ("read", "committed", "sending", "sent")
@@ -164,3 +164,15 @@ def test_a_rotated_file_that_is_read_is_noted_as_ended(tmp_path: Path) -> None:
     world.restart()
     world.turn(80)
     assert "watch_gap" not in world.incidents()
+
+
+def test_a_quiet_log_is_not_read_from_its_beginning_after_a_restart(tmp_path: Path) -> None:
+    """Nothing was written since the very first start at the log's end: where that was is remembered all the same."""
+    world = World(tmp_path, CONFIG.replace('start = "begin"', 'start = "end"'), before=limit_hit("attend", 1))
+    world.turn(5)
+    world.restart()
+    world.turn(5)
+    assert not world.incidents()
+    world.write(limit_hit("decode", 2))
+    world.turn(5)
+    assert list(world.incidents()) == ["recompile_limit_hit decode"]
