@@ -10,7 +10,7 @@ import fcntl
 import json
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -81,6 +81,14 @@ class Store:
     def load(self, table: str) -> dict[Key, Json]:
         """All rows of a table."""
         return dict(_rows(self._database, table))
+
+    def each(self, table: str) -> Iterator[tuple[Key, Json]]:
+        """The rows of a table one after the other, for one that may be large."""
+        return _rows(self._database, table)
+
+    def keys(self, table: str, *start: str | int) -> list[Key]:
+        """The keys of a table that begin so."""
+        return list(_keys(self._database, table, start))
 
     def commit(self, changes: Changes) -> None:
         """Writes all of it, or nothing. Raises StoreError when it cannot be written now."""
@@ -205,7 +213,18 @@ def _put_aside(file: Path, now: float) -> Path:
 def _rows(database: sqlite3.Connection, table: str) -> Iterator[tuple[Key, Json]]:
     keys = TABLES[table]
     for *key, value in database.execute(f"SELECT {', '.join(keys)}, value FROM {table} ORDER BY {', '.join(keys)}"):
-        yield tuple(part.decode("utf-8", "surrogateescape") if isinstance(part, bytes) else part for part in key), json.loads(value)
+        yield _key(key), json.loads(value)
+
+
+def _keys(database: sqlite3.Connection, table: str, start: Key) -> Iterator[Key]:
+    keys = TABLES[table]
+    where = " AND ".join(["1", *(f"{key}=?" for key in keys[: len(start)])])
+    for key in database.execute(f"SELECT {', '.join(keys)} FROM {table} WHERE {where}", _columns(start)):
+        yield _key(key)
+
+
+def _key(columns: Iterable[str | int | bytes]) -> Key:
+    return tuple(part.decode("utf-8", "surrogateescape") if isinstance(part, bytes) else part for part in columns)
 
 
 def _write(database: sqlite3.Connection, table: str, rows: Mapping[Key, Json | None]) -> None:

@@ -68,6 +68,7 @@ class Casebook:
         self._by_place: dict[tuple[str, str | None], dict[str, None]] = {}
         self._by_kind: dict[str, dict[str, None]] = {}
         self._raw: dict[tuple[object, ...], Problem] = {}
+        self.gone: dict[str, float | None] = {}  # forgotten since this was emptied last: when it was over, in epoch seconds, if it was
         self._held = sum(len(head.events) for head in self._heads.values())
         self._limits: dict[tuple[object, object], Remembered] = {}
         for incident in sorted(self.shelf.values(), key=lambda one: one.number):
@@ -214,6 +215,7 @@ class Casebook:
 
     def forget(self, incident: Incident) -> None:
         """Drops an incident and its events."""
+        self.gone[incident.id] = incident.resolved_at if incident.state is State.RESOLVED else None
         head = self._heads.get(incident.id)
         self._held -= len(head.events) if head is not None else 0
         for shelf in (self.shelf, self._heads, self._tails):

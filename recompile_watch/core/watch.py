@@ -36,12 +36,14 @@ class Step:
     """What came of one call.
 
     incidents: those that changed, as JSON objects by id. notices: to be sent, in this order. memory: the parts of the
-    memory that changed, None for those to be deleted.
+    memory that changed, None for those to be deleted. forgotten: incidents that cannot change any more, with when they were
+    over in epoch seconds; None for those that were not, which made room for others.
     """
 
     incidents: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
     notices: tuple[Notice, ...] = ()
     memory: Mapping[str, Json] = field(default_factory=dict)
+    forgotten: Mapping[str, float | None] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -145,6 +147,10 @@ class Watch:
         found = self._casebook.get(name)
         return None if found is None else self._course.row(found)
 
+    def remembers(self, incident: str) -> bool:
+        """Whether an incident of that id can still change."""
+        return incident in self._casebook.shelf
+
     def silences(self) -> list[dict[str, Json]]:
         """The silences, the oldest first: id, matchers, until (epoch seconds), who, why, and whether it holds now."""
         kept = sorted(self._silences.shelf.values(), key=lambda one: one.number)
@@ -231,7 +237,9 @@ class Watch:
                 incidents[name] = self._course.row(found, is_fresh=len(incidents) < MAX_FRESH_ROWS)
         notices = tuple(self._desks.made)
         self._desks.made.clear()
-        return Step(incidents, notices, {key: part for shelf in self._shelves for key, part in shelf.changes().items()})
+        forgotten = dict(self._casebook.gone)
+        self._casebook.gone.clear()
+        return Step(incidents, notices, {key: part for shelf in self._shelves for key, part in shelf.changes().items()}, forgotten)
 
 
 def _records(events: Sequence[Event]) -> Iterator[list[Event]]:

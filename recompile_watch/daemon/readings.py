@@ -14,6 +14,7 @@ from recompile_watch.core.streams import Piece, Position, Seen, Stream
 from recompile_watch.core.times import TimeOptions
 from recompile_watch.daemon.followers import Follower
 from recompile_watch.sources.marks import Chunk, GenerationEnded, GenerationStarted, mark_to_json
+from recompile_watch.sources.retirement import Retired
 from recompile_watch.store import Changes
 from recompile_watch.zones import LocalZone
 
@@ -24,8 +25,10 @@ LINES_BEFORE, LINES_AFTER = 1, 5
 
 @dataclass(slots=True)
 class _Growing:
-    """One stream of a source. fed_at: monotonic seconds of its last bytes. started: where new generations begin. ended: generations of which nothing more
-    comes, with the position where each ended. released: those of them that are understood and noted, while the stream
+    """One stream of a source.
+
+    fed_at: monotonic seconds of its last bytes. started: where new generations begin. ended: generations of which nothing
+    more comes, with the position where each ended. released: those of them that are understood and noted, while the stream
     still has a place of theirs. is_dirty: it has something that is not noted yet.
     """
 
@@ -115,6 +118,13 @@ class SourceReading:
                 changes.put("readings", (self.name, name), growing.stream.state())
             growing.stream.forget()
             growing.released.intersection_update(growing.stream.positions())
+
+    def retire(self, now: float, keep_s: float) -> Retired:
+        """What the store may delete of this source: its files have been gone for so long."""
+        retired = self.follower.retire(now, keep_s)
+        for stream in retired.streams:
+            self._growing.pop(stream, None)
+        return retired
 
     def excerpt(self, place: Place) -> Excerpt | None:
         """The lines around an event of this source, while they can still be read."""
