@@ -52,7 +52,7 @@ READING_ORDER = (
     "timeline", "findings", "raised_limits", "drift", "stories", "baseline", "acceptance", "candidates", "revisit",
     "profiles", "decision", "measured", "analysis", "statistics", "trials", "gates", "verdict", "published", "diagnosis",
     "units", "heard", "messages", "notices", "notice_json", "parcels", "digests", "delivery",
-    "codec", "shelves", "agenda", "moments", "matchers", "watch_settings", "lifecycle", "pace", "incidents", "signals", "sight", "windows",
+    "codec", "shelves", "fading", "agenda", "moments", "matchers", "watch_settings", "lifecycle", "pace", "incidents", "signals", "sight", "windows",
     "normals", "symbols", "retention",
     "compile_conditions", "rate_conditions", "level_conditions", "return_conditions", "quote_conditions", "mode_conditions", "absence",
     "conditions", "watched_phases", "retelling", "casebook", "life", "inhibition", "routing", "alerts", "desks", "commands", "silences",

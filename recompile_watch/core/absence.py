@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from recompile_watch.core.heard import Heard, Trouble, TroubleKind
-from recompile_watch.core.shelves import Shelf
+from recompile_watch.core.shelves import Shelf, always
 from recompile_watch.core.signals import Signal
 from recompile_watch.core.units import duration_text
 from recompile_watch.core.watch_settings import BOT_SCHEDULE, MARKET_ZONE, Slot, WatchedSource
@@ -58,7 +58,7 @@ class Absence:
 
     def __init__(self, sources: Sequence[WatchedSource], parts: Mapping[str, object], is_market_open: Callable[[float], bool]) -> None:
         self._sources = {source.name: source for source in sources}
-        self._ears = Shelf("ear", Ear, parts, 1_000)
+        self._ears = Shelf("ear", Ear, parts, 1_000, always)
         self._is_market_open = is_market_open
         self.shelves = (self._ears,)
 

@@ -29,7 +29,7 @@ class DriftCondition:
 
     def __init__(self, models: tuple[DeclaredModel, ...], parts: Mapping[str, object]) -> None:
         self._declared = {model.name: model.declared for model in models}
-        self._observed = Shelf("drift", Observed, parts, 1_000)
+        self._observed = Shelf("drift", Observed, parts, 1_000, lambda observed: not observed.is_drifting)
         self.shelves = (self._observed,)
         if not models:
             self.kinds = frozenset()

@@ -28,7 +28,7 @@ class RateCondition:
         for rate in rates:
             self._rates.setdefault(rate.kind, []).append(rate)
         self.kinds = frozenset(self._rates)
-        self._states = Shelf("window", RateState, parts, 1_000)
+        self._states = Shelf("window", RateState, parts, 1_000, lambda state: state.until is None)
         self.shelves = (self._states,)
 
     def take(self, event: Event, sight: Sight) -> Iterator[Signal]:

@@ -33,7 +33,7 @@ class ReturnCondition(EventCondition):
 
     def __init__(self, settings: ReturnSettings, parts: Mapping[str, object]) -> None:
         self._settings = settings
-        self._series = Shelf("returns", Returns, parts, MAX_SERIES)
+        self._series = Shelf("returns", Returns, parts, MAX_SERIES, lambda returns: not returns.is_low)
         self.shelves = (self._series,)
 
     def take(self, event: Event, sight: Sight) -> Iterator[Signal]:
@@ -89,7 +89,7 @@ class MissingSymbolCondition:
     kinds = frozenset({"analysis_start", "plan", "strategy_return"})
 
     def __init__(self, parts: Mapping[str, object]) -> None:
-        self._cycles = Shelf("cycle", Cycle, parts, 100)
+        self._cycles = Shelf("cycle", Cycle, parts, 100, lambda cycle: not cycle.missing)
         self.shelves = (self._cycles,)
 
     def take(self, event: Event, sight: Sight) -> Iterator[Signal]:

@@ -15,6 +15,7 @@ from recompile_watch.core.commands import Command, Refusal
 from recompile_watch.core.course import Course
 from recompile_watch.core.desks import Desks
 from recompile_watch.core.events import Event
+from recompile_watch.core.fading import Fading
 from recompile_watch.core.findings import KIND_ORDER
 from recompile_watch.core.heard import Heard, Trouble
 from recompile_watch.core.moments import BACK_S, OVERSLEPT_S, Clock, LogTimes
@@ -71,14 +72,17 @@ class Watch:
         self._is_new = self._clocks.get("clock") is None
         self._backlogs = Shelf("backlog", Backlog, parts, 1)
         self._agenda = Agenda()
+        self._fading = Fading(parts)
         self._times = LogTimes(parts)
         self._casebook = Casebook(parts, Retelling(rules, catalog, settings.torch_version), host)
         self._silences = Silences(parts, self._clock)
         self._desks = Desks(settings.receivers, parts, self._casebook, self._clock, self._agenda, host)
         self._course = Course(settings, parts, self._casebook, self._silences, self._desks, self._clock, self._agenda, is_market_open, host)
         self._shelves: tuple[KeyedParts, ...] = (
-            self._clocks, self._backlogs, self._times.shelf, self._silences.shelf, self._desks.shelf, *self._casebook.shelves, *self._course.shelves,
+            self._clocks, self._backlogs, self._fading.shelf, self._times.shelf, self._silences.shelf, self._desks.shelf,
+            *self._casebook.shelves, *self._course.shelves,
         )  # fmt: skip
+        self._fading.resume(self._shelves)
         if not self._is_new:
             self._schedule()
 
@@ -222,6 +226,7 @@ class Watch:
         clock.run_to(wall)
 
     def _beat(self) -> None:
+        self._fading.run(self._clock.wall, self._shelves)
         self._agenda.set(HEARTBEAT, (self._clock.steady // HEARTBEAT_S + 1) * HEARTBEAT_S)
 
     def _schedule(self) -> None:

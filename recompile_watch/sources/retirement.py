@@ -10,10 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
+from recompile_watch.core.errors import SourceError
 from recompile_watch.sources.follow_settings import FollowSettings
+from recompile_watch.sources.identity import open_holding
 from recompile_watch.sources.marks import Mark, outlived
 from recompile_watch.sources.roster import FileKey, Roster
-from recompile_watch.sources.siblings import Family, family_of
+from recompile_watch.sources.siblings import family_of
 from recompile_watch.sources.stream import Stream
 
 LOOKS = 16  # paths looked at in one call, each in its own folder
@@ -39,12 +41,12 @@ class Retirement:
         """What has served now, which is forgotten here. keep_s: how long something must be gone."""
         marks: list[Mark] = []
         for stream in list(self._turn()):
-            if self._is_gone(stream):
-                if now - self._gone_since(stream, now) > keep_s and stream.path not in self._settings.paths:
-                    self._give_up(stream)
-            else:
+            if not _is_idle(stream) or os.path.lexists(stream.path):
                 stream.gone_at = None
-                marks += self._served(stream, now, keep_s)
+            elif now - self._gone_since(stream, now) > keep_s and self._is_gone(stream):
+                self._give_up(stream)
+                continue
+            marks += self._served(stream, now, keep_s)
         for mark in marks:
             self._roster.forget(mark)
         streams, self._given_up = tuple(self._given_up), []
@@ -52,7 +54,7 @@ class Retirement:
 
     def make_room(self, now: float) -> bool:
         """Gives up the path whose file has been gone for longest; False when all are still there."""
-        candidates = (stream for stream in self._streams.values() if stream.path not in self._settings.paths and _is_idle(stream))
+        candidates = (stream for stream in self._streams.values() if _is_idle(stream))
         for stream in sorted(candidates, key=lambda stream: self._gone_since(stream, now)):
             if self._is_gone(stream):
                 self._give_up(stream)
@@ -67,8 +69,8 @@ class Retirement:
         self._next += LOOKS
 
     def _is_gone(self, stream: Stream) -> bool:
-        """Nothing of it is read or waits to be, and neither the file nor a rotated one that could be taken for a log is there."""
-        if not _is_idle(stream) or os.path.lexists(stream.path) or self._roster.is_held(stream.path):
+        """It stems from a pattern, nothing of it waits, and neither its file nor a rotated one that could be taken for a log is there."""
+        if stream.path in self._settings.paths or os.path.lexists(stream.path) or self._roster.is_held(stream.path):
             return False
         family = family_of(stream.path, self._settings.rotated_folders)
         return all(sibling.is_packed for sibling in family.members)
@@ -91,24 +93,34 @@ class Retirement:
         old = [mark for mark in outlived(ended, now, keep_s) if mark.generation != stream.newest]
         if not old:
             return []
-        family, followed = family_of(stream.path, self._settings.rotated_folders), self._followed()
-        return [mark for mark in old if not _lies_in(family, mark) and mark.file_key not in followed]
+        places = self._places(stream)
+        return [mark for mark in old if mark.file_key not in places or not _may_hold(places[mark.file_key], mark)]
 
-    def _followed(self) -> set[FileKey]:
-        """The files that the followed paths lead to: a rotated file may match a pattern under its new name."""
-        found: set[FileKey] = set()
+    def _places(self, stream: Stream) -> dict[FileKey, str]:
+        """The files beside the path, and those of the other paths: a rotated file may match a pattern under its new name."""
+        found: dict[FileKey, str] = {}
         for path in self._streams:
             try:
                 status = os.stat(path)
             except OSError:
                 continue
-            found.add((status.st_dev, status.st_ino))
-        return found
+            found[status.st_dev, status.st_ino] = path
+        family = family_of(stream.path, self._settings.rotated_folders)
+        return found | {key: path for path, key in family.keys_by_path.items()}
 
 
 def _is_idle(stream: Stream) -> bool:
     return stream.newest_open() is None and not stream.pending and not stream.changed
 
 
-def _lies_in(family: Family, mark: Mark) -> bool:
-    return family.place_of(mark.file_key) is not None
+def _may_hold(path: str, mark: Mark) -> bool:
+    """The file still holds what was read of it, as far as can be told; its number alone may be another's by now."""
+    try:
+        content = open_holding(path, mark)
+    except FileNotFoundError:
+        return False
+    except (OSError, SourceError):
+        return True
+    if content is not None:
+        content.close()
+    return content is not None
