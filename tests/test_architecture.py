@@ -53,7 +53,7 @@ READING_ORDER = (
     "profiles", "decision", "measured", "analysis", "statistics", "trials", "gates", "verdict", "published", "diagnosis",
     "units", "heard", "messages", "notices", "notice_json", "parcels", "digests", "delivery",
     "codec", "shelves", "fading", "agenda", "moments", "matchers", "watch_settings", "lifecycle", "pace", "incidents", "signals", "sight", "windows",
-    "normals", "symbols", "retention",
+    "normals", "hourly", "symbols", "retention",
     "compile_conditions", "rate_conditions", "level_conditions", "return_conditions", "quote_conditions", "mode_conditions", "absence",
     "conditions", "watched_phases", "retelling", "casebook", "life", "inhibition", "routing", "alerts", "desks", "commands", "silences",
     "course", "watch",

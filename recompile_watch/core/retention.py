@@ -15,7 +15,7 @@ class RetentionSettings:
 
     incidents_s: an incident that is over, for ``incidents list --all``. max_incidents: so many of them, the latest.
     dead_letters_s: a message that reached nobody. max_dead_letters: so many of them, the latest.
-    series_s: the numbers of an hour. max_series: so many different ones; further ones are not kept.
+    series_s: the numbers of an hour. max_series: so many different ones in a week; further ones are not kept.
     files_s: how far a file was read that is gone, or that no source names any more. What is still on the disk is kept.
     """
 
@@ -24,7 +24,7 @@ class RetentionSettings:
     dead_letters_s: float = 30 * DAY_S
     max_dead_letters: int = 500
     series_s: float = 90 * DAY_S
-    max_series: int = 500
+    max_series: int = 300
     files_s: float = 30 * DAY_S
 
 

@@ -18,6 +18,7 @@ from recompile_watch.core.events import Event
 from recompile_watch.core.fading import Fading
 from recompile_watch.core.findings import KIND_ORDER
 from recompile_watch.core.heard import Heard, Trouble
+from recompile_watch.core.hourly import Hour, Key, Measured
 from recompile_watch.core.moments import BACK_S, OVERSLEPT_S, Clock, LogTimes
 from recompile_watch.core.notices import Notice
 from recompile_watch.core.remedies import Catalog
@@ -38,13 +39,15 @@ class Step:
 
     incidents: those that changed, as JSON objects by id. notices: to be sent, in this order. memory: the parts of the
     memory that changed, None for those to be deleted. forgotten: incidents that cannot change any more, with when they were
-    over in epoch seconds; None for those that were not, which made room for others.
+    over in epoch seconds; None for those that were not, which made room for others. measured: what this call measured, by hour
+    and series.
     """
 
     incidents: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
     notices: tuple[Notice, ...] = ()
     memory: Mapping[str, Json] = field(default_factory=dict)
     forgotten: Mapping[str, float | None] = field(default_factory=dict)
+    measured: Mapping[Key, Hour] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -75,6 +78,7 @@ class Watch:
         self._fading = Fading(parts)
         self._times = LogTimes(parts)
         self._casebook = Casebook(parts, Retelling(rules, catalog, settings.torch_version), host)
+        self._measured = Measured(settings.returns.strategies)
         self._silences = Silences(parts, self._clock)
         self._desks = Desks(settings.receivers, parts, self._casebook, self._clock, self._agenda, host)
         self._course = Course(settings, parts, self._casebook, self._silences, self._desks, self._clock, self._agenda, is_market_open, host)
@@ -104,6 +108,7 @@ class Watch:
                 is_first = False
                 for at, event in dated:
                     self._course.take(event, at, one)
+                    self._measured.take(event, at, self._casebook.model_of)
                 self._run_to(self._clock.wall)
         self._close(heard, now, is_old=is_old)
         for trouble in troubles:
@@ -244,7 +249,8 @@ class Watch:
         self._desks.made.clear()
         forgotten = dict(self._casebook.gone)
         self._casebook.gone.clear()
-        return Step(incidents, notices, {key: part for shelf in self._shelves for key, part in shelf.changes().items()}, forgotten)
+        memory = {key: part for shelf in self._shelves for key, part in shelf.changes().items()}
+        return Step(incidents, notices, memory, forgotten, self._measured.given())
 
 
 def _records(events: Sequence[Event]) -> Iterator[list[Event]]:

@@ -16,6 +16,7 @@ from recompile_watch.daemon.followers import Follower, InputFollower, JournalFol
 from recompile_watch.daemon.loop import HEARTBEAT, Parts
 from recompile_watch.daemon.pruning import Pruner
 from recompile_watch.daemon.readings import SourceReading
+from recompile_watch.daemon.series import Series
 from recompile_watch.market import is_market_open
 from recompile_watch.notify import sender_command
 from recompile_watch.respond.courier import Courier
@@ -47,7 +48,7 @@ def build(config: WatchConfig, store: Store, *, now: float) -> tuple[Parts, list
     receivers = {receiver.name: receiver for receiver in config.receivers}
     beat_s = None if config.heartbeat_url is None else config.general.heartbeat.interval_s
     wake = Wake(_concerns(readings), on_growth=True) if any(source.origin.paths for source in config.sources) else None
-    return Parts(store, readings, watch, outbox, courier, pruner, receivers, beat_s, wake), troubles
+    return Parts(store, readings, watch, outbox, courier, pruner, Series(config.general.retention, store, now), receivers, beat_s, wake), troubles
 
 
 def _concerns(readings: list[SourceReading]) -> Callable[[str], bool]:

@@ -18,6 +18,7 @@ from recompile_watch.core.parcels import ParcelState, parcel_to_json
 from recompile_watch.core.watch import Step, Watch
 from recompile_watch.daemon.pruning import Pruner
 from recompile_watch.daemon.readings import SourceReading
+from recompile_watch.daemon.series import Series
 from recompile_watch.report.message import message_of
 from recompile_watch.respond.courier import Courier
 from recompile_watch.respond.receivers import ReceiverSettings
@@ -58,6 +59,7 @@ class Parts:
     outbox: Outbox
     courier: Courier
     pruner: Pruner
+    series: Series
     receivers: Mapping[str, ReceiverSettings]
     heartbeat_s: float | None = None
     wake: "Wake | None" = None
@@ -193,6 +195,7 @@ class Loop:
             changes.put("memory", (name,), value)
         for name, row in step.incidents.items():
             changes.put("incidents", (name,), row)
+        self._parts.series.add(step.measured, changes, self._unsaved, now)
         for name, over_at in step.forgotten.items():
             if over_at is None:
                 changes.put("incidents", (name,), None)

@@ -6,6 +6,7 @@ goes at once. Nothing that is open, and no position in a file that is still ther
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 
+from recompile_watch.core.hourly import HOUR_S
 from recompile_watch.core.parcels import ParcelState
 from recompile_watch.core.retention import Archive, RetentionSettings
 from recompile_watch.daemon.readings import SourceReading
@@ -51,6 +52,8 @@ class Pruner:
             changes.put("outbox", key, None)
         if is_look:
             self._look_at = monotonic + LOOK_S
+            for key in self._store.oldest("series", int((now - self._settings.series_s) // HOUR_S), MAX_AGED):
+                changes.put("series", key, None)
             for reading in readings:
                 self._retire(reading, now, changes)
             self._leave(readings, now, changes)
