@@ -1,11 +1,11 @@
 """Drift: a model does not run as it is declared to."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from recompile_watch.core.events import TORCH_KINDS, Event
 from recompile_watch.core.shelves import Shelf
-from recompile_watch.core.sight import Sight
+from recompile_watch.core.sight import NO_RULE, Sight, Unjudged
 from recompile_watch.core.signals import Signal
 from recompile_watch.core.watch_settings import DeclaredModel
 
@@ -14,12 +14,13 @@ SETTLES_S = 60.0  # after a load the line that says "compiled" follows within a 
 
 @dataclass(slots=True)
 class Observed:
-    """How a model was seen to run. says_compiled: its loader prints a line when it compiles. settles_at: when a load
-    without such a line means eager, on the steady clock."""
+    """How a model was seen to run. declared: what that was compared with last. says_compiled: its loader prints a line when
+    it compiles. settles_at: when a load without such a line means eager, on the steady clock."""
 
     is_drifting: bool = False
     says_compiled: bool = False
     settles_at: float | None = None
+    declared: str | None = None
 
 
 class DriftCondition:
@@ -65,6 +66,15 @@ class DriftCondition:
                     yield from self._judge(observed, model, self._declared[model], "eager")
                 self._observed.put(model, observed)
 
+    def revise(self, sources: Collection[str]) -> Iterator[Unjudged]:
+        """The models that drifted from what is declared of them no longer."""
+        for model, observed in list(self._observed.items()):
+            declared = self._declared.get(model)
+            if observed.is_drifting and (declared is None or (observed.declared is not None and declared != observed.declared)):
+                observed.is_drifting = False
+                self._observed.put(model, observed)
+                yield Unjudged(Signal("mode_drift", model, model=model, is_over=True), NO_RULE)
+
     def due(self) -> float | None:
         """The earliest such moment."""
         return min((one.settles_at for one in self._observed.values() if one.settles_at is not None), default=None)
@@ -73,7 +83,7 @@ class DriftCondition:
         agrees = declared == shown or (declared == "compiled" and shown != "eager") or (shown == "compiled" and declared != "eager")
         if agrees is not observed.is_drifting:
             return
-        observed.is_drifting = not agrees
+        observed.is_drifting, observed.declared = not agrees, declared
         is_eager = declared == "eager"
         remedies = ("disable_compile_for_model", "restart_to_apply") if is_eager else ("restart_to_apply",)
         runs = "runs in eager mode" if shown == "eager" else "runs compiled" + (f" ({shown})" if shown != "compiled" else "")

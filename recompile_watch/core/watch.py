@@ -14,7 +14,7 @@ from recompile_watch.core.codec import Json
 from recompile_watch.core.commands import Command, Refusal
 from recompile_watch.core.course import Course
 from recompile_watch.core.desks import Desks
-from recompile_watch.core.events import Event
+from recompile_watch.core.events import EXTRA_FIELDS, TORCH_KINDS, Event
 from recompile_watch.core.fading import Fading
 from recompile_watch.core.findings import KIND_ORDER
 from recompile_watch.core.heard import Heard, Trouble
@@ -73,6 +73,8 @@ class Watch:
         self._clocks = Shelf("clock", Clock, parts, 1)
         self._clock = self._clocks.get("clock") or Clock(0.0)
         self._is_new = self._clocks.get("clock") is None
+        self._is_revised = self._is_new
+        self._kinds = {rule.event for rule in rules.rules} | TORCH_KINDS | set(EXTRA_FIELDS)
         self._backlogs = Shelf("backlog", Backlog, parts, 1)
         self._agenda = Agenda()
         self._fading = Fading(parts)
@@ -217,6 +219,9 @@ class Watch:
             self._clock.jump_to(wall)
             self._schedule()
         self._run_to(wall)
+        if not self._is_revised:
+            self._is_revised = True
+            self._course.revise(self._kinds, {receiver.name for receiver in self._settings.receivers})
 
     def _run_to(self, wall: float) -> None:
         """Lets time pass: what is due on the way is done at its own moment."""

@@ -41,6 +41,7 @@ def build(config: WatchConfig, store: Store, *, now: float) -> tuple[Parts, list
     repairs = Changes()
     watch = _watch(config, rules, store, troubles, repairs)
     outbox = Outbox(config.deliveries, _parcels(store, troubles, repairs))
+    troubles += outbox.clear_out(now)
     pruner = Pruner(config.general.retention, store, watch.remembers, now)
     pruner.repairs.merge(repairs)
     courier = Courier([*config.receivers, *_heartbeat(config)], sender_command(), os.environ)

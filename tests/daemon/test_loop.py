@@ -176,3 +176,22 @@ def test_a_quiet_log_is_not_read_from_its_beginning_after_a_restart(tmp_path: Pa
     world.write(limit_hit("decode", 2))
     world.turn(5)
     assert list(world.incidents()) == ["recompile_limit_hit decode"]
+
+
+def test_messages_for_a_receiver_that_was_renamed_are_not_silently_lost(tmp_path: Path) -> None:
+    """They are kept as not delivered, and the receivers that there are now hear of it, once."""
+    world = World(tmp_path)
+    world.turn(2)
+    world.post.outcome = Retry(Reason.SERVER, "503")
+    world.write(limit_hit("attend", 1))
+    world.turn(10)
+    world.post.jobs.clear()
+    world.post.outcome = Delivered("200")
+    world.file.write_text(world.file.read_text().replace('name = "ops"', 'name = "team"'))
+    for _ in range(2):
+        world.restart()
+        world.turn(60)
+    about = [job for job in world.post.jobs if job.message and "the receiver ops, which the configuration no longer names" in job.message.text]
+    assert [job.receiver for job in about] == ["team"]
+    states = [(key[1], cast(dict[str, object], row)["state"]) for key, row in world.store.load("outbox").items()]
+    assert states == [("ops", "dead")]
