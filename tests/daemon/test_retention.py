@@ -13,7 +13,7 @@ import pytest
 
 from recompile_watch.core import casebook, times
 from recompile_watch.core.messages import Delivered, Reason, Refused
-from recompile_watch.daemon import readings
+from recompile_watch.daemon import readings, series
 from recompile_watch.store import TABLES
 from tests.daemon.world import CONFIG, START, World, limit_hit
 
@@ -81,9 +81,9 @@ def held(thing: object, seen: set[int], depth: int = 0) -> int:
 
 def test_after_two_years_nothing_is_larger_than_after_three_months(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A new log name, new symbols, functions and processes each day, and messages that nobody took."""
-    for module, name in ((casebook, "MAX_RAW"), (readings, "MAX_PLACES"), (times, "_KNOWN_TIMES"), (times, "_KNOWN_HOURS")):
+    for module, name in ((casebook, "MAX_RAW"), (readings, "MAX_PLACES"), (series, "MAX_HELD"), (times, "_KNOWN_TIMES"), (times, "_KNOWN_HOURS")):
         monkeypatch.setattr(module, name, 50)  # what spares work is bounded by these, and would go on growing up to them
-    world = World(tmp_path, LIVES)
+    world = World(tmp_path, LIVES + "[retention]\nmax_series = 50\n")
     sizes: dict[int, tuple[Counter[str], int, int]] = {}
     for day in days(world, 735, 5):
         if day in (100, 730):
