@@ -94,21 +94,22 @@ class Pruner:
             for pair in self._unwatched:
                 changes.put("facts", _progress(pair), None)
         old = [pair for pair, since in self._unwatched.items() if now - since > self._settings.files_s][:MAX_STREAMS]
+        followed = _followed(readings) if old else set()
         for pair in old:
             del self._unwatched[pair]
-            self._delete(pair, changes)
+            if pair not in followed:  # a file may have come back meanwhile
+                self._delete(pair, changes)
         if old:
             changes.put("facts", (_FACT,), self._fact())
 
     def _left(self, readings: Iterable[SourceReading], now: float) -> dict[_Pair, float]:
         """The streams and sources of which something is stored though nothing follows them, and since when that is so."""
-        followed = {(reading.name, stream) for reading in readings for stream in (*reading.follower.streams(), "")}
         stored = {(str(source), str(stream)) for table in ("marks", "readings") for source, stream, *_ in self._store.keys(table)}
         facts = self._store.load("facts")
         stored |= {(str(name).removeprefix(_WATCHED), "") for (name,) in facts if str(name).startswith(_WATCHED)}
         known = facts.get((_FACT,))
         since = {(str(source), str(stream)): float(at) for source, stream, at in known} if isinstance(known, list) else {}
-        return {pair: since.get(pair, now) for pair in sorted(stored - followed)}
+        return {pair: since.get(pair, now) for pair in sorted(stored - _followed(readings))}
 
     def _fact(self) -> Json:
         return [[*pair, since] for pair, since in (self._unwatched or {}).items()] or None
@@ -122,6 +123,10 @@ class Pruner:
             changes.put("marks", key, None)
         changes.put("readings", (source, stream), None)
         changes.put("facts", _progress(pair), None)
+
+
+def _followed(readings: Iterable[SourceReading]) -> set[_Pair]:
+    return {(reading.name, stream) for reading in readings for stream in (*reading.follower.streams(), "")}
 
 
 def _progress(pair: _Pair) -> Key:
