@@ -3,7 +3,7 @@
 The watch gives out what each call measured and remembers nothing of it; whoever keeps the hours adds that to them.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import inf
 
@@ -18,6 +18,16 @@ HOUR_S = 3600.0
 MAX_BUCKETS = 100  # a factor of seven between the highest and the lowest; what lies below counts as the lowest
 MAX_SUBJECT_CHARS = 120
 UNKNOWN = "unknown"
+# What is measured: the kinds of event that hold a value, with the fields that it is taken from; those that are only counted.
+MEASURED: Mapping[str, tuple[str, ...]] = {
+    "inference": ("model", "milliseconds"),
+    "gpu_memory": ("model", "stage", "peak_mb"),
+    "strategy_return": ("symbol", "strategy", "return"),
+    "synthetic_quote": ("symbol",),
+    "quote": ("symbol", "bid", "ask"),
+}
+COUNTED: Mapping[str, str] = {"recompile": "recompiles", LIMIT_KIND: "limit_hits"}
+WITH_MEDIAN = frozenset({"latency_ms", "memory_mb"})
 Key = tuple[int, str, str]  # the hour since 1970, what was measured, of what
 
 
@@ -76,38 +86,36 @@ class Measured:
 
     def take(self, event: Event, at: float, model_of: Callable[[Event], str | None]) -> None:
         """Takes an event of the hour in which ``at`` lies, in epoch seconds."""
-        for what, subject, value in self._values(event, model_of):
-            hour = self._hours.setdefault((int(at // HOUR_S), what, subject[:MAX_SUBJECT_CHARS]), Hour())
-            hour.add(value, has_median=what in ("latency_ms", "memory_mb"))
+        if event.kind in COUNTED and not event.extra.get("refused"):
+            self._add(at, COUNTED[event.kind], model_of(event) or UNKNOWN, 1.0)
+        elif event.kind in MEASURED:
+            self.take_fields(event.kind, event.extra.get, at)
+
+    def take_fields(self, kind: str, field: Callable[[str], object], at: float) -> None:
+        """Takes the fields that ``MEASURED`` names, of an event of such a kind."""
+        match kind:
+            case "inference":
+                self._add(at, "latency_ms", str(field("model") or UNKNOWN), number(field("milliseconds")))
+            case "gpu_memory":
+                self._add(at, "memory_mb", f"{field('model') or UNKNOWN} {field('stage') or UNKNOWN}", number(field("peak_mb")))
+            case "strategy_return" if "*" in self._strategies or field("strategy") in self._strategies:
+                self._add(at, "return", f"{field('symbol')} {field('strategy')}", number(field("return")))
+            case "synthetic_quote":
+                self._add(at, "synthetic_share", str(field("symbol") or UNKNOWN), 1.0)
+            case "quote":
+                bid, ask = number(field("bid")), number(field("ask"))
+                is_real = bid is not None and ask is not None and 0 < bid < ask
+                self._add(at, "synthetic_share", str(field("symbol") or UNKNOWN), 0.0 if is_real else None)
 
     def given(self) -> Mapping[Key, Hour]:
         """What was measured since the last call."""
         hours, self._hours = self._hours, {}
         return hours
 
-    def _values(self, event: Event, model_of: Callable[[Event], str | None]) -> Iterator[tuple[str, str, float]]:
-        extra = event.extra
-        match event.kind:
-            case "inference":
-                if (value := number(extra.get("milliseconds"))) is not None:
-                    yield "latency_ms", str(extra.get("model") or UNKNOWN), value
-            case "gpu_memory":
-                if (value := number(extra.get("peak_mb"))) is not None:
-                    yield "memory_mb", f"{extra.get('model') or UNKNOWN} {extra.get('stage') or UNKNOWN}", value
-            case "strategy_return":
-                strategy, value = str(extra.get("strategy")), number(extra.get("return"))
-                if value is not None and ("*" in self._strategies or strategy in self._strategies):
-                    yield "return", f"{extra.get('symbol')} {strategy}", value
-            case "synthetic_quote":
-                yield "synthetic_share", str(extra.get("symbol") or UNKNOWN), 1.0
-            case "quote":
-                bid, ask = number(extra.get("bid")), number(extra.get("ask"))
-                if bid is not None and ask is not None and 0 < bid < ask:
-                    yield "synthetic_share", str(extra.get("symbol") or UNKNOWN), 0.0
-            case "recompile" if not extra.get("refused"):
-                yield "recompiles", model_of(event) or UNKNOWN, 1.0
-            case kind if kind == LIMIT_KIND:
-                yield "limit_hits", model_of(event) or UNKNOWN, 1.0
+    def _add(self, at: float, what: str, subject: str, value: float | None) -> None:
+        if value is not None:
+            hour = self._hours.setdefault((int(at // HOUR_S), what, subject[:MAX_SUBJECT_CHARS]), Hour())
+            hour.add(value, has_median=what in WITH_MEDIAN)
 
 
 def hour_of(row: object) -> Hour | None:
