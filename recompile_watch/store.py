@@ -10,13 +10,13 @@ import fcntl
 import json
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from recompile_watch.core.errors import StoreError
 
-SCHEMA = 1
+SCHEMA = 2
 FILE_NAME = "state.db"
 LOCK_NAME = "lock"
 # The table that holds each part, and its key columns. A value of None deletes the row.
@@ -27,7 +27,9 @@ TABLES: Mapping[str, tuple[str, ...]] = {
     "incidents": ("id",),
     "outbox": ("notice", "receiver"),
     "facts": ("name",),
+    "series": ("hour", "what", "subject"),
 }
+_SERIES = "series"
 _WAL_IS_SAFE = (3, 51, 3)  # before it, a reset of the write-ahead log could lose a commit
 _BUSY_S = 0.2
 _READ_BUSY_S = 5.0
@@ -82,6 +84,35 @@ class Store:
         """All rows of a table."""
         return dict(_rows(self._database, table))
 
+    def each(self, table: str) -> Iterator[tuple[Key, Json]]:
+        """The rows of a table one after the other, for one that may be large."""
+        return _rows(self._database, table)
+
+    def get(self, table: str, key: Key) -> Json | None:
+        """The value of one key; None when there is none."""
+        where = " AND ".join(f"{column}=?" for column in TABLES[table])
+        row = self._database.execute(f"SELECT value FROM {table} WHERE {where}", _columns(key)).fetchone()
+        return None if row is None else json.loads(row[0])
+
+    def keys(self, table: str, *start: str | int) -> list[Key]:
+        """The keys of a table that begin so."""
+        where = " AND ".join(["1", *(f"{column}=?" for column in TABLES[table][: len(start)])])
+        return self._found(f"SELECT {', '.join(TABLES[table])} FROM {table} WHERE {where}", start)
+
+    def names_since(self, table: str, first: int) -> list[Key]:
+        """The last value of the first column under each rest of the keys of a table, of those from ``first`` on."""
+        column, *rest = TABLES[table]
+        columns = ", ".join(rest)
+        return self._found(f"SELECT MAX({column}), {columns} FROM {table} WHERE {column}>=? GROUP BY {columns}", (first,))
+
+    def oldest(self, table: str, below: int, most: int) -> list[Key]:
+        """The first keys of a table whose first column is less than ``below``."""
+        column, *_ = columns = TABLES[table]
+        return self._found(f"SELECT {', '.join(columns)} FROM {table} WHERE {column}<? ORDER BY {', '.join(columns)} LIMIT ?", (below, most))
+
+    def _found(self, query: str, values: Key) -> list[Key]:
+        return [_key(row) for row in self._database.execute(query, _columns(values))]
+
     def commit(self, changes: Changes) -> None:
         """Writes all of it, or nothing. Raises StoreError when it cannot be written now."""
         database = self._database
@@ -110,15 +141,21 @@ class Store:
         os.close(self._lock)
 
 
-def read_tables(folder: Path) -> Mapping[str, dict[Key, Json]]:
-    """All tables as they stand, beside a running daemon and without one. Raises StoreError."""
+def read_tables(folder: Path, *, series_from: int | None = None) -> Mapping[str, dict[Key, Json]]:
+    """The tables as they stand, beside a running daemon and without one. Raises StoreError.
+
+    series_from: the first hour of the series to read; by default none of them, for they are long.
+    """
     file = folder / FILE_NAME
     if not file.is_file():
         raise StoreError(f"{folder}: no state of a watch in it; name the folder with --state-dir, or start `recompile-watch watch`")
     try:
         with contextlib.closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, timeout=_READ_BUSY_S)) as database:
             database.execute("BEGIN")  # one state for all tables; it keeps the daemon from writing, so it ends at once
-            return {table: dict(_rows(database, table)) for table in TABLES}
+            there = {name for (name,) in database.execute("SELECT name FROM sqlite_master")}  # an older version's has fewer
+            wanted = [table for table in TABLES if table in there and (table != _SERIES or series_from is not None)]
+            read = {table: dict(_rows(database, table, series_from if table == _SERIES else None)) for table in wanted}
+            return {table: read.get(table, {}) for table in TABLES}
     except (sqlite3.Error, ValueError) as error:
         raise StoreError(f"{file}: cannot be read ({error})") from None
 
@@ -175,8 +212,9 @@ def _migrate(database: sqlite3.Connection, file: Path, now: float) -> None:
     if version == SCHEMA:
         return
     if version:
-        backup = sqlite3.connect(file.with_name(f"{file.name}.schema-{version}-{int(now)}"))
-        with contextlib.closing(backup):
+        copy = file.with_name(f"{file.name}.schema-{version}-{int(now)}")
+        copy.touch(0o600)
+        with contextlib.closing(sqlite3.connect(copy)) as backup:
             database.backup(backup)
     database.execute("BEGIN IMMEDIATE")
     for table, keys in TABLES.items():
@@ -202,10 +240,15 @@ def _put_aside(file: Path, now: float) -> Path:
     return aside
 
 
-def _rows(database: sqlite3.Connection, table: str) -> Iterator[tuple[Key, Json]]:
-    keys = TABLES[table]
-    for *key, value in database.execute(f"SELECT {', '.join(keys)}, value FROM {table} ORDER BY {', '.join(keys)}"):
-        yield tuple(part.decode("utf-8", "surrogateescape") if isinstance(part, bytes) else part for part in key), json.loads(value)
+def _rows(database: sqlite3.Connection, table: str, first: int | None = None) -> Iterator[tuple[Key, Json]]:
+    columns = ", ".join(TABLES[table])
+    where, values = ("", ()) if first is None else (f"WHERE {TABLES[table][0]}>=?", (first,))
+    for *key, value in database.execute(f"SELECT {columns}, value FROM {table} {where} ORDER BY {columns}", values):
+        yield _key(key), json.loads(value)
+
+
+def _key(columns: Iterable[str | int | bytes]) -> Key:
+    return tuple(part.decode("utf-8", "surrogateescape") if isinstance(part, bytes) else part for part in columns)
 
 
 def _write(database: sqlite3.Connection, table: str, rows: Mapping[Key, Json | None]) -> None:

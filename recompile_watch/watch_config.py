@@ -13,6 +13,7 @@ from pathlib import Path
 from recompile_watch.core.delivery import DeliverySettings
 from recompile_watch.core.errors import ConfigError
 from recompile_watch.core.matchers import Matcher, parse_matcher
+from recompile_watch.core.retention import RetentionSettings
 from recompile_watch.core.watch_settings import DeclaredModel, Receiver, WatchedSource, WatchSettings
 from recompile_watch.respond.diagnose_settings import DiagnoseSettings
 from recompile_watch.respond.receivers import ReceiverSettings
@@ -98,7 +99,7 @@ class General:
 
     state_dir: where the watch remembers; default $STATE_DIRECTORY, else ~/.local/state/recompile-watch.
     poll_interval_s: how often sources are looked at where the system cannot wake the watch.
-    models, metrics, heartbeat, diagnose, rules: tables of their own.
+    models, metrics, heartbeat, diagnose, rules, retention: tables of their own.
     """
 
     state_dir: str | None = None
@@ -108,6 +109,7 @@ class General:
     heartbeat: HeartbeatSettings = HeartbeatSettings()
     diagnose: DiagnoseSettings = field(default_factory=DiagnoseSettings)
     rules: RulesTable = RulesTable()
+    retention: RetentionSettings = field(default_factory=RetentionSettings)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import shutil
 import sqlite3
 import subprocess
 import sys
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from recompile_watch.core.errors import StoreError
 from recompile_watch.store import FILE_NAME, SCHEMA, Changes, Store, read_tables
 from tests.conftest import ROOT
+from tests.daemon.world import CONFIG, World
 
+OLD_STATE = ROOT / "tests" / "data" / "state" / "schema-1.db"
 NOW = 1_760_000_000.0
 
 
@@ -104,6 +110,50 @@ def test_a_damaged_database_is_put_aside(tmp_path: Path, damage: str) -> None:
     assert store.load("memory") == {}
     store.commit(changes(memory={("a",): 1}))
     store.close()
+
+
+def test_a_database_of_an_older_schema_is_taken_over(tmp_path: Path) -> None:
+    """Everything in it is there afterwards, its new tables are empty, and a copy of what was before lies beside it."""
+    file = tmp_path / FILE_NAME
+    shutil.copy(OLD_STATE, file)
+    before = rows_of(OLD_STATE)
+    assert before["incidents"] and before["outbox"] and before["marks"] and before["memory"], "the old state holds something of all"
+    store = Store(tmp_path, now=NOW)
+    assert {table: store.load(table) for table in before} == before
+    assert store.load("series") == {}
+    store.commit(changes(series={(1, "latency_ms", "toto"): {"n": 1}}, memory={("a",): 1}))
+    store.close()
+    (backup,) = tmp_path.glob("*.schema-1-*")
+    assert backup.name == f"{FILE_NAME}.schema-1-{int(NOW)}"
+    assert backup.stat().st_mode & 0o777 == 0o600
+    assert rows_of(backup) == before
+    reopened(tmp_path).close()
+    assert list(tmp_path.glob("*.schema-*")) == [backup], "it is taken over once"
+
+
+def test_the_watch_goes_on_with_what_an_older_schema_remembers(tmp_path: Path) -> None:
+    """Incidents, acknowledgements, silences and what was not delivered; `status` reads the old state before that, too."""
+    folder = tmp_path / "state"
+    folder.mkdir()
+    shutil.copy(OLD_STATE, folder / FILE_NAME)
+    assert len(read_tables(folder, series_from=0)["incidents"]) == 3
+    world = World(tmp_path, CONFIG.replace("{folder}/logs", "/srv/bot/logs"))
+    world.turn(3)
+    rows = {name: row["state"] for name, row in world.incidents().items()}
+    assert rows["recompile_limit_hit attend"] == "acknowledged"
+    assert rows["synthetic_quote BTCUSD"] == "open"
+    assert all(world.watch.remembers(str(row["id"])) for row in world.incidents().values())
+    assert [silence["who"] for silence in world.watch.silences()] == ["anna"]
+    assert [cast(dict[str, object], row)["state"] for row in world.store.load("outbox").values()] == ["dead"]
+    assert ("bot", "/srv/bot/logs/bot.log", 1) in world.store.keys("marks")
+
+
+def rows_of(file: Path) -> dict[str, dict[tuple[str | int, ...], object]]:
+    """All tables of a database file, read without this program."""
+    with contextlib.closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as database:
+        names = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type='table'")]
+        found = {name: database.execute(f"SELECT * FROM {name}").fetchall() for name in names}
+    return {name: {tuple(key): json.loads(value) for *key, value in rows} for name, rows in found.items()}
 
 
 def test_a_newer_schema_is_refused_and_left_alone(tmp_path: Path) -> None:

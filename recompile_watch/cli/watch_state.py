@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from recompile_watch.core.errors import StoreError, UsageError
+from recompile_watch.core.hourly import Hour, hour_of
+from recompile_watch.core.hourly import Key as HourKey
 from recompile_watch.daemon.control import Answer, ask, found_in
 from recompile_watch.store import Json, Key, read_tables
 from recompile_watch.watch_config import default_state_folder, read_config
@@ -16,13 +18,14 @@ _PROGRESS, _SILENCE = "progress/", "silence/"
 
 @dataclass(frozen=True, slots=True)
 class WatchState:
-    """What a watch has written down, and what it says itself. daemon: None while none runs."""
+    """What a watch has written down, and what it says itself. daemon: None while none runs. hours: of the series, where asked for."""
 
     incidents: Sequence[Mapping[str, object]]
     outbox: Sequence[Mapping[str, object]]
     silences: Sequence[Mapping[str, object]]
     progress: Mapping[str, Sequence[Mapping[str, object]]]
     daemon: Mapping[str, object] | None
+    hours: Mapping[HourKey, Hour]
 
 
 def state_folder(arguments: argparse.Namespace) -> Path:
@@ -34,9 +37,9 @@ def state_folder(arguments: argparse.Namespace) -> Path:
     return Path(arguments.state_dir) if arguments.state_dir is not None else default_state_folder()
 
 
-def read_state(folder: Path) -> WatchState:
-    """Reads it, beside a running watch and without one. Raises StoreError."""
-    tables = read_tables(folder)
+def read_state(folder: Path, *, series_from: int | None = None) -> WatchState:
+    """Reads it, beside a running watch and without one. series_from: the first hour of the series, None for none. Raises StoreError."""
+    tables = read_tables(folder, series_from=series_from)
     answer = _asked(folder, {"ask": "status"}) or {}
     live, daemon = answer.get("progress"), answer.get("daemon")
     return WatchState(
@@ -44,6 +47,7 @@ def read_state(folder: Path) -> WatchState:
         silences=_rows({key: value for key, value in tables["memory"].items() if str(key[0]).startswith(_SILENCE)}),
         progress=live if isinstance(live, Mapping) else _progress(tables["facts"]),
         daemon=daemon if isinstance(daemon, Mapping) else None,
+        hours=_hours(tables["series"]),
     )  # fmt: skip
 
 
@@ -61,6 +65,11 @@ def _asked(folder: Path, question: Mapping[str, object]) -> Answer | None:
 
 def _rows(table: Mapping[Key, Json]) -> list[Mapping[str, object]]:
     return [row for row in table.values() if isinstance(row, Mapping)]
+
+
+def _hours(table: Mapping[Key, Json]) -> dict[HourKey, Hour]:
+    found = {(int(hour), str(what), str(subject)): hour_of(row) for (hour, what, subject), row in table.items()}
+    return {key: hour for key, hour in found.items() if hour is not None}
 
 
 def _progress(facts: Mapping[Key, Json]) -> dict[str, list[Mapping[str, object]]]:

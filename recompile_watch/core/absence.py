@@ -4,13 +4,14 @@ Judged on time in which somebody watched: what happened while the watch was down
 not be read is unknown, and nothing is claimed of it.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from recompile_watch.core.heard import Heard, Trouble, TroubleKind
-from recompile_watch.core.shelves import Shelf
+from recompile_watch.core.shelves import Shelf, always
+from recompile_watch.core.sight import NO_SOURCE, Unjudged
 from recompile_watch.core.signals import Signal
 from recompile_watch.core.units import duration_text
 from recompile_watch.core.watch_settings import BOT_SCHEDULE, MARKET_ZONE, Slot, WatchedSource
@@ -58,7 +59,7 @@ class Absence:
 
     def __init__(self, sources: Sequence[WatchedSource], parts: Mapping[str, object], is_market_open: Callable[[float], bool]) -> None:
         self._sources = {source.name: source for source in sources}
-        self._ears = Shelf("ear", Ear, parts, 1_000)
+        self._ears = Shelf("ear", Ear, parts, 1_000, always)
         self._is_market_open = is_market_open
         self.shelves = (self._ears,)
 
@@ -70,6 +71,13 @@ class Absence:
             if trouble.subject == name or trouble.subject in ear.streams:
                 ear.blind = [one for one in ear.blind if one != trouble.subject] + ([] if trouble.is_over else [trouble.subject])
                 self._ears.put(name, ear)
+
+    def revise(self, sources: Collection[str]) -> Iterator[Unjudged]:
+        """The sources that were silent and are no longer watched."""
+        for name, ear in [item for item in self._ears.items() if sources and item[0] not in sources]:
+            self._ears.drop(name)
+            if ear.is_silent:
+                yield Unjudged(Signal(KIND, name, is_over=True), NO_SOURCE)
 
     def hear(self, heard: Iterable[Heard], now: float) -> Iterator[Signal]:
         """Takes what was read up to ``now``; what is silent and what speaks again."""

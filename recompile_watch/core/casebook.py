@@ -20,7 +20,7 @@ from recompile_watch.core.signals import Signal
 MAX_INCIDENTS = 10_000
 HEAD_EVENTS = 64  # as many guards as analyze keeps of one problem
 TAIL_EVENTS = 8
-MAX_HELD = 20_000  # events in all heads together, about 30 MB; beyond it a head keeps few
+MAX_HELD = 20_000  # events in all heads and tails together, about 30 MB; beyond it each keeps few
 FEW_EVENTS = 4
 MAX_TEXT_CHARS = 4_000  # fingerprint and title look at less
 EACH_TOLD_ANEW = 16  # so many events are judged one by one, later ones at each doubling
@@ -68,7 +68,8 @@ class Casebook:
         self._by_place: dict[tuple[str, str | None], dict[str, None]] = {}
         self._by_kind: dict[str, dict[str, None]] = {}
         self._raw: dict[tuple[object, ...], Problem] = {}
-        self._held = sum(len(head.events) for head in self._heads.values())
+        self.gone: dict[str, float | None] = {}  # forgotten since this was emptied last: when it was over, in epoch seconds, if it was
+        self._held = sum(len(part.events) for shelf in (self._heads, self._tails) for part in shelf.values())
         self._limits: dict[tuple[object, object], Remembered] = {}
         for incident in sorted(self.shelf.values(), key=lambda one: one.number):
             self._index(incident)
@@ -214,8 +215,8 @@ class Casebook:
 
     def forget(self, incident: Incident) -> None:
         """Drops an incident and its events."""
-        head = self._heads.get(incident.id)
-        self._held -= len(head.events) if head is not None else 0
+        self.gone[incident.id] = incident.resolved_at if incident.state is State.RESOLVED else None
+        self._held -= len(self.events_of(incident))
         for shelf in (self.shelf, self._heads, self._tails):
             shelf.drop(incident.id)
         self._by_problem.pop((incident.key, incident.model), None)
@@ -242,8 +243,10 @@ class Casebook:
             return
         tail = self._tails.get(name) or Tail()
         tail.events.append(item)
-        if len(tail.events) > TAIL_EVENTS:
+        self._held += 1
+        while len(tail.events) > (TAIL_EVENTS if self._held < MAX_HELD else 1):
             gone = tail.events.pop(0).event
+            self._held -= 1
             tail.left_out += 0 if gone.extra.get("refused") else 1
         self._tails.put(name, tail)
 

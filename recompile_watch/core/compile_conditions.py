@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from recompile_watch.core.compile_id import parse_compile_id
 from recompile_watch.core.events import Event
 from recompile_watch.core.findings import DEFAULT_LIMIT, LIMIT_KIND
-from recompile_watch.core.shelves import Shelf
+from recompile_watch.core.shelves import Shelf, always
 from recompile_watch.core.sight import EventCondition, Sight
 from recompile_watch.core.signals import Signal
 from recompile_watch.core.units import duration_text
@@ -32,7 +32,7 @@ class HeadroomCondition(EventCondition):
 
     def __init__(self, settings: CompileSettings, parts: Mapping[str, object]) -> None:
         self._share = settings.headroom
-        self._limits = Shelf("limit", Limit, parts, MAX_FUNCTIONS)
+        self._limits = Shelf("limit", Limit, parts, MAX_FUNCTIONS, always)
         self.shelves = (self._limits,)
 
     def take(self, event: Event, sight: Sight) -> Iterator[Signal]:
@@ -68,7 +68,7 @@ class LateRecompilesCondition(EventCondition):
 
     def __init__(self, settings: CompileSettings, parts: Mapping[str, object]) -> None:
         self._count, self._window_s = settings.late_recompiles, settings.late_window_s
-        self._recent = Shelf("late", Recent, parts, MAX_FUNCTIONS)
+        self._recent = Shelf("late", Recent, parts, MAX_FUNCTIONS, always)
         self.shelves = (self._recent,)
 
     def take(self, event: Event, sight: Sight) -> Iterator[Signal]:

@@ -12,7 +12,7 @@ from recompile_watch.core.quote_conditions import QuoteCondition
 from recompile_watch.core.rate_conditions import RateCondition
 from recompile_watch.core.return_conditions import MissingSymbolCondition, ReturnCondition
 from recompile_watch.core.shelves import KeyedParts
-from recompile_watch.core.sight import Condition, EventCondition, Sight
+from recompile_watch.core.sight import Condition, EventCondition, Sight, Unjudged
 from recompile_watch.core.signals import Signal
 from recompile_watch.core.watch_settings import WatchSettings
 
@@ -21,6 +21,7 @@ class Conditions:
     """Feeds the conditions and gathers what they say."""
 
     def __init__(self, settings: WatchSettings, parts: Mapping[str, object], is_market_open: Callable[[float], bool]) -> None:
+        self._sources = frozenset(source.name for source in settings.sources)
         self._quotes = QuoteCondition(is_market_open)
         self._absence = Absence(settings.sources, parts, is_market_open)
         self._all: tuple[Condition, ...] = (
@@ -63,6 +64,12 @@ class Conditions:
         """What time alone makes them say."""
         for condition in self._all:
             yield from condition.run(steady)
+
+    def revise(self) -> Iterator[Unjudged]:
+        """What an earlier run said and these settings no longer judge."""
+        yield from self._absence.revise(self._sources)
+        for condition in self._all:
+            yield from condition.revise(self._sources)
 
     def due(self) -> float | None:
         """When ``run`` has work, on the steady clock."""

@@ -7,7 +7,7 @@ the latency that the bot prints nowhere, and the compile mode that shows only in
 from collections import deque
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from recompile_watch.core.compile_id import without_attempt
 from recompile_watch.core.counters import DERIVE_MIN_S
@@ -18,6 +18,8 @@ from recompile_watch.core.times import TimeResolver
 
 HOLD_BYTES = 1 << 20  # the warning of a refused recompile follows at once; other ranks may print between
 PAIR_BYTES = 1 << 16
+MAX_LOADING = 256  # models whose loader has not said yet whether it compiles
+MAX_COUNTERS = 1_024  # processes and settings whose calls are counted: a log of years has seen many processes
 MAX_ANNOUNCED = 32  # ranks that may print between a line and what it announces
 SAME_WORDS = 40  # characters of a message that tell it from others; a wrapped exception repeats them
 DERIVE_MIN_CALLS = 2
@@ -28,6 +30,8 @@ _ANNOUNCED = frozenset({"torch.graph_break.warned", "torch.compile_error.cause"}
 # Rules for the tail of what torch says of a failure, for logs that do not show its beginning.
 _TAILS = frozenset({"torch.compile_error.user_code", "torch.compile_error.context"})
 Key = tuple[int | None, int | None]
+_K = TypeVar("_K")
+_V = TypeVar("_V")
 Item = Event | TableRows | Sums
 
 
@@ -176,7 +180,7 @@ class Context:
             case "recompile_limit_error":
                 return self._limit_error(event, rule)
             case "model_load":
-                self._loading[str(event.extra.get("model"))] = event
+                _keep(self._loading, str(event.extra.get("model")), event, MAX_LOADING)
             case "compile_mode" if event.extra.get("compiled") is not None:
                 self._loading.pop(str(event.extra.get("model")), None)
             case "gpu_memory":
@@ -264,13 +268,21 @@ class Context:
             return None
         now = datetime.fromisoformat(time)
         if first is None or count < first.calls:
-            self._counts[key] = _Window(count, now, symbol, last)
+            _keep(self._counts, key, _Window(count, now, symbol, last), MAX_COUNTERS)
             return None
         elapsed_s, calls = (now - first.since).total_seconds(), count - first.calls
         is_enough = elapsed_s >= DERIVE_MIN_S and calls >= (DERIVE_MIN_CALLS if symbol == first.symbol else DERIVE_MIN_CALLS_BETWEEN)
         is_over = is_enough or symbol != first.symbol
-        self._counts[key] = _Window(count, now, symbol, last) if is_over else first._replace(last=last)
+        _keep(self._counts, key, _Window(count, now, symbol, last) if is_over else first._replace(last=last), MAX_COUNTERS)
         return (elapsed_s, calls) if is_enough else None
+
+
+def _keep(found: dict[_K, _V], key: _K, value: _V, most: int) -> None:
+    """Keeps a value as the latest; beyond the bound the one that was kept longest ago goes."""
+    found.pop(key, None)
+    found[key] = value
+    if len(found) > most:
+        del found[next(iter(found))]
 
 
 def _derived_latency(event: Event, elapsed_s: float, calls: int) -> Event:

@@ -1,6 +1,6 @@
 """The course of things: what an event, a signal, a person or mere time does to incidents, and whom it concerns."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from recompile_watch.core.agenda import Agenda
@@ -12,7 +12,7 @@ from recompile_watch.core.conditions import Conditions
 from recompile_watch.core.desks import Desks
 from recompile_watch.core.events import TORCH_KINDS, Event
 from recompile_watch.core.findings import NO_FINDING
-from recompile_watch.core.heard import Heard, Trouble
+from recompile_watch.core.heard import Heard, Trouble, TroubleKind
 from recompile_watch.core.incidents import Acknowledgement, Incident, row_of
 from recompile_watch.core.inhibition import explained_by, explainer_of
 from recompile_watch.core.life import Life
@@ -21,7 +21,7 @@ from recompile_watch.core.moments import Clock
 from recompile_watch.core.retelling import words_of
 from recompile_watch.core.rules import SEVERITIES
 from recompile_watch.core.shelves import KeyedParts
-from recompile_watch.core.sight import Sight
+from recompile_watch.core.sight import NO_RULE, Sight
 from recompile_watch.core.signals import Signal, signal_of
 from recompile_watch.core.silences import Silences
 from recompile_watch.core.watch_settings import WatchSettings
@@ -30,6 +30,10 @@ from recompile_watch.core.watched_phases import WatchedPhases
 HEALTHY = frozenset({"compile_mode", "profiler_report"})  # facts that only conditions judge
 MAX_EXPLAINED = 50
 CONDITIONS = "conditions/"
+# Faults of the watching that a run tells when they begin and when they are over, and of which a new run knows nothing.
+RESTATED = frozenset(
+    {TroubleKind.UNREADABLE, TroubleKind.SOURCE_MISSING, TroubleKind.STATE_UNWRITABLE, TroubleKind.BAD_RELOAD, TroubleKind.WAKE_LOST}
+)
 RELOADED_KINDS = TORCH_KINDS | {"headroom_low", "late_recompiles"}
 
 
@@ -117,6 +121,24 @@ class Course:
                     self.signal(signal, None, self._clock.wall)
         if sort != "receiver":
             self._agenda.set(CONDITIONS, self._conditions.due())
+
+    def revise(self, kinds: Collection[str], receivers: Collection[str]) -> None:
+        """At a start: ends what nothing in the configuration can tell of any more, and what an earlier run alone could end.
+
+        kinds: of the events that the rules can make. receivers: those that are named.
+        """
+        for unjudged in self._conditions.revise():
+            incident = self._casebook.find((unjudged.signal.key, unjudged.signal.model))
+            if incident is not None:
+                self._end(incident, unjudged.because)
+        for incident in self._casebook:
+            if incident.kind in RESTATED:
+                self._life.doubted(incident, self._clock.steady)
+                self._settle(incident)
+            elif incident.kind == TroubleKind.UNDELIVERED and incident.subject not in receivers:
+                self._end(incident, "the configuration no longer names the receiver")
+            elif not incident.has_own_words and incident.kind not in kinds:
+                self._end(incident, NO_RULE)
 
     def schedule(self) -> None:
         """Sets the whole agenda anew."""
@@ -231,6 +253,12 @@ class Course:
         dues = [due for due in (self._life.due(incident, self._clock), self._desks.due(incident)) if due is not None]
         self._agenda.set(f"incident/{incident.id}", min(dues, default=None))
         incident.repeat_at = self._desks.repeat_due(incident)
+
+    def _end(self, incident: Incident, because: str) -> None:
+        if incident.state is not State.RESOLVED:
+            self._life.end(incident, self._clock, because)
+            self._free_effects(incident)
+            self._settle(incident)
 
     def _reloaded(self, event: Event) -> None:
         model = event.extra.get("model")

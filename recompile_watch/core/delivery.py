@@ -17,6 +17,7 @@ from recompile_watch.core.units import duration_text
 
 MAX_KEPT = 100  # notices that wait for one receiver, also while it is down
 MAX_WAITING = 20  # a receiver that is merely slow gets a digest from here on, too
+_UNNAMED = "the configuration no longer names this receiver"
 _CLOCK_SLACK_S = 1.0
 _JITTER = 0.2  # of a wait, so that what failed together is not tried again together
 
@@ -81,12 +82,26 @@ class Outbox:
         """What is to be sent now, at most one notice a receiver; each counts as being sent from here on."""
         taken: list[Notice] = []
         for name in dict.fromkeys(parcel.receiver for parcel in [*self._parcels.values()]):
-            if name not in self._settings:
-                self._bury_all(name, now)
-            elif not self._is_busy(name) and (parcel := self._next(name, now)) is not None and self._buckets[name].take(now):
+            if name in self._settings and not self._is_busy(name) and (parcel := self._next(name, now)) is not None and self._buckets[name].take(now):
                 self._put(replace(parcel, state=ParcelState.SENDING, attempts=parcel.attempts + 1))
                 taken.append(parcel.notice)
         return taken
+
+    def clear_out(self, now: float) -> tuple[Trouble, ...]:
+        """Gives up what waits for receivers that the configuration no longer names; their fallbacks get it."""
+        troubles: list[Trouble] = []
+        for name in dict.fromkeys(parcel.receiver for parcel in [*self._parcels.values()] if parcel.receiver not in self._settings):
+            waiting = [parcel for parcel in self._waiting(name) if parcel.notice.sort is not NoticeSort.TEST]
+            targets = {parcel.fallback for parcel in waiting if not parcel.is_late and self._fall_back(parcel, _UNNAMED, now)}
+            for parcel in self._waiting(name):
+                self._put(replace(parcel, state=ParcelState.DEAD, reason=_UNNAMED))
+            if waiting:
+                count = "a message" if len(waiting) == 1 else f"{len(waiting)} messages"
+                instead = f"went to {' and '.join(sorted(filter(None, targets)))} instead" if targets else "reached nobody"
+                text = f"What waited for the receiver {name}, which the configuration no longer names, {instead} ({count})."
+                text += "" if targets else " See recompile-watch incidents list."
+                troubles.append(Trouble(TroubleKind.RECEIVER_GONE, name, text))
+        return tuple(troubles)
 
     def settle(self, notice_id: str, outcome: Outcome, now: float) -> tuple[Trouble, ...]:
         """What became of one that was taken; gives what the watch must know of the receiver. Unknown ids are passed over."""
@@ -122,6 +137,9 @@ class Outbox:
         return {state.value: states.count(state) for state in (ParcelState.DUE, ParcelState.SENDING)}
 
     def _put(self, parcel: Parcel) -> None:
+        settings = self._settings.get(parcel.receiver)
+        if settings is not None and parcel.fallback != settings.fallback:
+            parcel = replace(parcel, fallback=settings.fallback)
         self._changed[parcel.id] = parcel
         if parcel.state in FINAL:
             self._parcels.pop(parcel.id, None)
@@ -204,20 +222,17 @@ class Outbox:
             self._fall_back(parcel, reason, now)
         return self._trouble(parcel.receiver, f"did not take a message: {reason}")
 
-    def _bury_all(self, name: str, now: float) -> None:
-        for parcel in self._waiting(name):
-            self._put(replace(parcel, state=ParcelState.DEAD, reason="no receiver has this name any more"))
-
-    def _fall_back(self, parcel: Parcel, reason: str, now: float) -> None:
-        """A copy for the receiver's fallback, unless that did not take it either."""
+    def _fall_back(self, parcel: Parcel, reason: str, now: float) -> bool:
+        """A copy for the receiver's fallback, unless that did not take it either. True when it got one."""
         settings = self._settings.get(parcel.receiver)
-        target = settings.fallback if settings else None
+        target = settings.fallback if settings is not None else parcel.fallback
         if target is None or target not in self._settings or target == parcel.receiver or target in parcel.tried:
-            return
+            return False
         note = f"This was meant for {parcel.receiver}, which did not take it ({reason})."
         notice = replace(parcel.notice, id=f"{parcel.id}>{target}", receiver=target, note=f"{note} {parcel.notice.note}".strip())
         if notice.id not in self._parcels:
             self._put(Parcel(notice, ParcelState.DUE, next_at=now, tried=(*parcel.tried, parcel.receiver)))
+        return True
 
     def _tell_late(self, name: str, reason: str, now: float) -> None:
         """Gives the fallback what waits for a receiver that has been failing for long."""

@@ -30,6 +30,7 @@ class TroubleKind(StrEnum):
     STATE_CORRUPT = "watch_state_corrupt"
     STATE_UNWRITABLE = "watch_state_unwritable"
     UNDELIVERED = "watch_undelivered"
+    RECEIVER_GONE = "watch_receiver_gone"  # messages waited for a receiver that the configuration no longer names
     BAD_RELOAD = "watch_bad_reload"
     WAKE_LOST = "watch_wake_lost"  # inotify is not available: polling only
 

@@ -19,7 +19,7 @@ class LatencyCondition(EventCondition):
 
     def __init__(self, settings: LevelSettings, parts: Mapping[str, object]) -> None:
         self._settings = settings
-        self._levels = Shelf("latency", Level, parts, MAX_LEVELS)
+        self._levels = Shelf("latency", Level, parts, MAX_LEVELS, _is_calm)
         self.shelves = (self._levels,)
 
     def take(self, event: Event, sight: Sight) -> Iterator[Signal]:
@@ -51,7 +51,7 @@ class MemoryCondition(EventCondition):
 
     def __init__(self, settings: LevelSettings, parts: Mapping[str, object]) -> None:
         self._settings = settings
-        self._levels = Shelf("memory", Level, parts, MAX_LEVELS)
+        self._levels = Shelf("memory", Level, parts, MAX_LEVELS, _is_calm)
         self.shelves = (self._levels,)
 
     def take(self, event: Event, sight: Sight) -> Iterator[Signal]:
@@ -70,6 +70,10 @@ class MemoryCondition(EventCondition):
                 "The next larger batch, or another program on the GPU, may run out of memory.", model=model if isinstance(model, str) else None,
                 is_over=not found.is_high, remedies=("reduce_batch",),
             )  # fmt: skip
+
+
+def _is_calm(level: Level) -> bool:
+    return not level.is_high
 
 
 def _normally(found: Judgement, unit: str, settings: LevelSettings) -> str:

@@ -9,6 +9,7 @@ from recompile_watch.core.rules import SEVERITIES
 from recompile_watch.core.units import duration_text
 from recompile_watch.core.watch_settings import LifeSettings
 
+DOUBT_S = 300.0  # a fault of the watching that goes on is said again within a minute of a start
 RELOADED = "its model was loaded again and ran without it"
 GONE = "the condition is gone"
 
@@ -22,7 +23,7 @@ class Life:
     def saw(self, incident: Incident, steady: float) -> bool:
         """Takes in another event. True when the incident came back after it had been over."""
         returned = incident.state is State.RESOLVED
-        if returned or incident.over_at is not None:
+        if returned or (incident.over_at is not None and steady >= incident.over_at):
             self._turn(incident, steady)
         if returned:
             incident.opened, incident.explained_by, incident.resolved_at, incident.ended_because = steady, None, None, None
@@ -44,6 +45,11 @@ class Life:
         """The condition is gone; the incident ends when it stays so."""
         if incident.over_at is None and incident.state is not State.RESOLVED:
             incident.over_at = steady
+
+    def doubted(self, incident: Incident, steady: float) -> None:
+        """Nobody knows whether the condition still holds: the incident ends unless it is seen again soon."""
+        if incident.over_at is None and incident.state is not State.RESOLVED:
+            incident.over_at = steady + DOUBT_S
 
     def reloaded(self, incident: Incident, clock: Clock) -> bool:
         """Its model was loaded. True when that ends it: a whole run between two loads went without it."""

@@ -1,12 +1,12 @@
 """Drift: a model does not run as it is declared to."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from recompile_watch.core.events import Event
 from recompile_watch.core.modes import EAGER, SHOW_COMPILED, agree, mode_shown, mode_words
 from recompile_watch.core.shelves import Shelf
-from recompile_watch.core.sight import Sight
+from recompile_watch.core.sight import NO_RULE, Sight, Unjudged
 from recompile_watch.core.signals import Signal
 from recompile_watch.core.watch_settings import DeclaredModel
 
@@ -15,12 +15,13 @@ SETTLES_S = 60.0  # after a load the line that says "compiled" follows within a 
 
 @dataclass(slots=True)
 class Observed:
-    """How a model was seen to run. says_compiled: its loader prints a line when it compiles. settles_at: when a load
-    without such a line means eager, on the steady clock."""
+    """How a model was seen to run. declared: what that was compared with last. says_compiled: its loader prints a line when
+    it compiles. settles_at: when a load without such a line means eager, on the steady clock."""
 
     is_drifting: bool = False
     says_compiled: bool = False
     settles_at: float | None = None
+    declared: str | None = None
 
 
 class DriftCondition:
@@ -30,7 +31,7 @@ class DriftCondition:
 
     def __init__(self, models: tuple[DeclaredModel, ...], parts: Mapping[str, object]) -> None:
         self._declared = {model.name: model.declared for model in models}
-        self._observed = Shelf("drift", Observed, parts, 1_000)
+        self._observed = Shelf("drift", Observed, parts, 1_000, lambda observed: not observed.is_drifting)
         self.shelves = (self._observed,)
         if not models:
             self.kinds = frozenset()
@@ -60,6 +61,15 @@ class DriftCondition:
                     yield from self._judge(observed, model, self._declared[model], EAGER)
                 self._observed.put(model, observed)
 
+    def revise(self, sources: Collection[str]) -> Iterator[Unjudged]:
+        """The models that drifted from what is declared of them no longer."""
+        for model, observed in list(self._observed.items()):
+            declared = self._declared.get(model)
+            if observed.is_drifting and (declared is None or (observed.declared is not None and declared != observed.declared)):
+                observed.is_drifting = False
+                self._observed.put(model, observed)
+                yield Unjudged(Signal("mode_drift", model, model=model, is_over=True), NO_RULE)
+
     def due(self) -> float | None:
         """The earliest such moment."""
         return min((one.settles_at for one in self._observed.values() if one.settles_at is not None), default=None)
@@ -68,7 +78,7 @@ class DriftCondition:
         agrees = agree(declared, shown)
         if agrees is not observed.is_drifting:
             return
-        observed.is_drifting = not agrees
+        observed.is_drifting, observed.declared = not agrees, declared
         is_eager = declared == EAGER
         remedies = ("disable_compile_for_model", "restart_to_apply") if is_eager else ("restart_to_apply",)
         yield Signal(

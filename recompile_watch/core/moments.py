@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from recompile_watch.core.events import Event
-from recompile_watch.core.shelves import Shelf
+from recompile_watch.core.shelves import Shelf, always
 
 MAX_STREAMS = 2_000
 OLDEST = 946_684_800.0  # 2000-01-01: earlier times come from clocks that were never set
@@ -51,7 +51,7 @@ class LogTimes:
     """The moment of each event by the log's own time, in epoch seconds."""
 
     def __init__(self, parts: Mapping[str, object]) -> None:
-        self.shelf = Shelf("stream", LastTime, parts, MAX_STREAMS)
+        self.shelf = Shelf("stream", LastTime, parts, MAX_STREAMS, always)
         self._memo: tuple[str, float | None] = ("", None)
 
     def of(self, event: Event, stream: str, reading: float, now: float) -> float:

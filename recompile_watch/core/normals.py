@@ -1,6 +1,7 @@
 """The normal level of a quantity, as it was measured, and whether it is above it now."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from recompile_watch.core.watch_settings import LevelSettings
@@ -31,6 +32,21 @@ class Judgement:
     n: int
 
 
+def bucket_of(value: float) -> str:
+    """Under which key a value above 0 is counted."""
+    return str(round(math.log(value) / STEP))
+
+
+def percentile_of(counts: Mapping[str, int], n: int, percent: int) -> float:
+    """The nearest-rank percentile of ``n`` counted values, to a bucket; 0 of none."""
+    wanted = -(-n * percent // 100)
+    for bucket in sorted(counts, key=int):
+        wanted -= counts[bucket]
+        if wanted <= 0:
+            return math.exp(int(bucket) * STEP)
+    return 0.0
+
+
 def judge(level: Level, value: float, settings: LevelSettings, percent: int) -> Judgement | None:
     """Takes a measurement above 0. What the level is when that changed: it became too high, or ceased to be; else None."""
     level.recent.append(value)
@@ -39,7 +55,7 @@ def judge(level: Level, value: float, settings: LevelSettings, percent: int) -> 
     if len(level.recent) < settings.recent:
         return None
     current = _percentile(level.recent, percent)
-    normal = _normal(level, percent) if level.n >= settings.normal_from else None
+    normal = percentile_of(level.counts, level.n, percent) if level.n >= settings.normal_from else None
     is_high = not (_is_calm if level.is_high else _is_below)(current, normal, settings)
     if is_high == level.is_high:
         return None
@@ -64,21 +80,12 @@ def _learn(level: Level, value: float) -> None:
     """Makes a value part of the normal level, unless it stems from a time in which the level was too high."""
     if level.is_high:
         return
-    bucket = str(round(math.log(value) / STEP))
+    bucket = bucket_of(value)
     level.counts[bucket] = level.counts.get(bucket, 0) + 1
     level.n += 1
     if level.n > AGES_AT:
         level.counts = {name: count // 2 for name, count in level.counts.items() if count > 1}
         level.n = sum(level.counts.values())
-
-
-def _normal(level: Level, percent: int) -> float:
-    wanted = -(-level.n * percent // 100)
-    for bucket in sorted(level.counts, key=int):
-        wanted -= level.counts[bucket]
-        if wanted <= 0:
-            return math.exp(int(bucket) * STEP)
-    return 0.0
 
 
 def _percentile(values: list[float], percent: int) -> float:

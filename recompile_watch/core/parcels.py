@@ -29,7 +29,8 @@ class Parcel:
     next_at: epoch seconds before which it is not tried again. wait_s: the wait that led there. waited_s: all waits (not
     by the clock, which may jump). attempts: begun so far. reason: why it is where it is, one line without secrets.
     stands_for: how many notices it holds, more than 1 for a digest. is_late: its receiver has not taken it for so
-    long that somebody else was told. tried: receivers that did not take it, for a copy that a fallback gets.
+    long that somebody else was told. tried: receivers that did not take it, for a copy that a fallback gets. fallback: name of
+    the receiver that gets it when this one does not take it.
     """
 
     notice: Notice
@@ -42,6 +43,7 @@ class Parcel:
     stands_for: int = 1
     is_late: bool = False
     tried: tuple[str, ...] = ()
+    fallback: str | None = None
 
     @property
     def id(self) -> str:
@@ -67,7 +69,7 @@ def parcel_to_json(parcel: Parcel) -> dict[str, object]:
 
 def parcel_from_json(value: Mapping[str, object]) -> Parcel:
     """The parcel in a JSON object. Raises StoreError for anything else."""
-    tried = value.get("tried", ())
+    tried, fallback = value.get("tried", ()), value.get("fallback")
     try:
         return Parcel(
             notice=notice_from_json(value["notice"]), state=ParcelState(str(value["state"])), next_at=_number(value, "next_at"),
@@ -75,6 +77,7 @@ def parcel_from_json(value: Mapping[str, object]) -> Parcel:
             waited_s=_number(value, "waited_s"), reason=str(value.get("reason", "")),
             stands_for=int(_number(value, "stands_for")), is_late=value.get("is_late") is True,
             tried=tuple(map(str, tried)) if isinstance(tried, list | tuple) else (),
+            fallback=fallback if isinstance(fallback, str) else None,
         )  # fmt: skip
     except (KeyError, ValueError, OverflowError):
         raise StoreError("a message in the outbox cannot be read; it was written by another version") from None

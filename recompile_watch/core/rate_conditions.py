@@ -1,11 +1,11 @@
 """Too many events of a kind in a window."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from recompile_watch.core.events import Event
 from recompile_watch.core.shelves import Shelf
-from recompile_watch.core.sight import Sight
+from recompile_watch.core.sight import NO_RULE, Sight, Unjudged
 from recompile_watch.core.signals import Signal
 from recompile_watch.core.units import duration_text
 from recompile_watch.core.watch_settings import Rate
@@ -28,7 +28,7 @@ class RateCondition:
         for rate in rates:
             self._rates.setdefault(rate.kind, []).append(rate)
         self.kinds = frozenset(self._rates)
-        self._states = Shelf("window", RateState, parts, 1_000)
+        self._states = Shelf("window", RateState, parts, 1_000, lambda state: state.until is None)
         self.shelves = (self._states,)
 
     def take(self, event: Event, sight: Sight) -> Iterator[Signal]:
@@ -51,6 +51,14 @@ class RateCondition:
                 state.until = None
                 self._states.put(_key(rate), state)
                 yield _signal(rate, is_over=True)
+
+    def revise(self, sources: Collection[str]) -> Iterator[Unjudged]:
+        """What a rate said that is no longer set."""
+        known = {_key(rate) for rates in self._rates.values() for rate in rates}
+        for key, state in [item for item in self._states.items() if item[0] not in known]:
+            self._states.drop(key)
+            if state.until is not None:
+                yield Unjudged(Signal("too_many", key.rsplit("/", 2)[0], is_over=True), NO_RULE)
 
     def due(self) -> float | None:
         """The earliest end."""

@@ -1,12 +1,12 @@
 """Returns that are bad, and symbols that an analysis left out."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from statistics import median
 
 from recompile_watch.core.events import Event
 from recompile_watch.core.shelves import Shelf
-from recompile_watch.core.sight import EventCondition, Sight, number
+from recompile_watch.core.sight import NO_RULE, NO_SOURCE, EventCondition, Sight, Unjudged, number
 from recompile_watch.core.signals import Signal
 from recompile_watch.core.symbols import is_crypto
 from recompile_watch.core.watch_settings import ReturnSettings
@@ -33,14 +33,14 @@ class ReturnCondition(EventCondition):
 
     def __init__(self, settings: ReturnSettings, parts: Mapping[str, object]) -> None:
         self._settings = settings
-        self._series = Shelf("returns", Returns, parts, MAX_SERIES)
+        self._series = Shelf("returns", Returns, parts, MAX_SERIES, lambda returns: not returns.is_low)
         self.shelves = (self._series,)
 
     def take(self, event: Event, sight: Sight) -> Iterator[Signal]:
         """A row of a strategy table."""
         value = number(event.extra.get("return"))
         strategy, symbol = str(event.extra.get("strategy")), str(event.extra.get("symbol"))
-        if value is None or ("*" not in self._settings.strategies and strategy not in self._settings.strategies):
+        if value is None or not self._is_judged(strategy):
             return
         key = f"{symbol} {strategy}"
         series = self._series.get(key) or Returns()
@@ -51,6 +51,16 @@ class ReturnCondition(EventCondition):
             yield self._signal(symbol, strategy, value, normal, cause, len(series.values))
         series.values = [*series.values, value][-self._settings.window :]
         self._series.put(key, series)
+
+    def revise(self, sources: Collection[str]) -> Iterator[Unjudged]:
+        """The returns of strategies that are no longer judged."""
+        for key, series in [item for item in self._series.items() if not self._is_judged(item[0].partition(" ")[2])]:
+            self._series.drop(key)
+            if series.is_low:
+                yield Unjudged(Signal("return_low", key, is_over=True), NO_RULE)
+
+    def _is_judged(self, strategy: str) -> bool:
+        return "*" in self._settings.strategies or strategy in self._settings.strategies
 
     def _cause(self, value: float, normal: float | None) -> str | None:
         settings = self._settings
@@ -89,7 +99,7 @@ class MissingSymbolCondition:
     kinds = frozenset({"analysis_start", "plan", "strategy_return"})
 
     def __init__(self, parts: Mapping[str, object]) -> None:
-        self._cycles = Shelf("cycle", Cycle, parts, 100)
+        self._cycles = Shelf("cycle", Cycle, parts, 100, lambda cycle: not cycle.missing)
         self.shelves = (self._cycles,)
 
     def take(self, event: Event, sight: Sight) -> Iterator[Signal]:
@@ -114,6 +124,12 @@ class MissingSymbolCondition:
             if cycle.finish_at is not None and steady >= cycle.finish_at:
                 yield from self._finish(cycle)
                 self._cycles.put(source, cycle)
+
+    def revise(self, sources: Collection[str]) -> Iterator[Unjudged]:
+        """What was missing in the analyses of sources that are no longer watched."""
+        for source, cycle in [item for item in self._cycles.items() if sources and item[0] not in sources]:
+            self._cycles.drop(source)
+            yield from (Unjudged(Signal("symbol_missing", symbol, is_over=True), NO_SOURCE) for symbol in cycle.missing)
 
     def due(self) -> float | None:
         """The earliest end."""

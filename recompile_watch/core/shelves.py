@@ -3,7 +3,7 @@
 One step of the watch changes few parts, so that committing it writes little.
 """
 
-from collections.abc import ItemsView, Iterator, Mapping, ValuesView
+from collections.abc import Callable, ItemsView, Iterator, Mapping, ValuesView
 from typing import Generic, Protocol, TypeVar, cast
 
 from recompile_watch.core.codec import Json, from_json, to_json
@@ -13,20 +13,35 @@ T = TypeVar("T")
 
 
 class KeyedParts(Protocol):
-    """What every shelf can tell, whatever lies on it."""
+    """What every shelf can tell, whatever lies on it. number: of the latest change."""
+
+    name: str
+    number: int
 
     def changes(self) -> dict[str, Json]: ...
     def everything(self) -> dict[str, Json]: ...
+    def fade(self, number: int) -> None: ...
+
+
+def always(part: object) -> bool:
+    """Every part fades."""
+    return True
+
+
+def never(part: object) -> bool:
+    """No part fades."""
+    return False
 
 
 class Shelf(Generic[T]):
     """Parts of one type under ``<name>/<key>``, the least recently changed first; beyond ``cap`` that one is dropped.
 
-    dropped: how many were dropped so far, since the start.
+    dropped: how many were dropped so far, since the start. fades: whether a part may be forgotten that was not touched for long.
     """
 
-    def __init__(self, name: str, kind: type[T], parts: Mapping[str, object], cap: int) -> None:
-        self._prefix, self._cap = f"{name}/", cap
+    def __init__(self, name: str, kind: type[T], parts: Mapping[str, object], cap: int, fades: Callable[[T], bool] = never) -> None:
+        self.name = name
+        self._prefix, self._cap, self._fades = f"{name}/", cap, fades
         self._changed: set[str] = set()
         self.dropped = 0
         found = [(key.removeprefix(self._prefix), cast(Mapping[str, object], part)) for key, part in parts.items() if key.startswith(self._prefix)]
@@ -36,7 +51,7 @@ class Shelf(Generic[T]):
             self._items: dict[str, T] = {key: from_json(kind, part["is"]) for key, part in found}
         except (KeyError, TypeError):
             raise StoreError(f"the remembered '{name}' cannot be read; move the state directory away to start anew") from None
-        self._number = max(self._numbers.values(), default=0)
+        self.number = max(self._numbers.values(), default=0)
 
     def __len__(self) -> int:
         return len(self._items)
@@ -63,8 +78,8 @@ class Shelf(Generic[T]):
         """Keeps a part, new or changed."""
         self._items.pop(key, None)
         self._items[key] = part
-        self._number += 1
-        self._numbers[key] = self._number
+        self.number += 1
+        self._numbers[key] = self.number
         self._changed.add(key)
         if len(self._items) > self._cap:
             self.dropped += 1
@@ -75,6 +90,11 @@ class Shelf(Generic[T]):
         if self._items.pop(key, None) is not None:
             del self._numbers[key]
             self._changed.add(key)
+
+    def fade(self, number: int) -> None:
+        """Forgets what fades and was last changed by this number or before it."""
+        for key in [key for key, part in self._items.items() if self._numbers[key] <= number and self._fades(part)]:
+            self.drop(key)
 
     @property
     def changed(self) -> list[str]:

@@ -1,13 +1,16 @@
 """What a condition is, and what it knows about the moment in which an event is taken in."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from recompile_watch.core.events import Event
 from recompile_watch.core.shelves import KeyedParts
 from recompile_watch.core.signals import Signal
+
+NO_RULE = "the rule no longer exists"
+NO_SOURCE = "its source is no longer watched"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +28,19 @@ class Sight:
     model: str | None = None
 
 
+class Unjudged(NamedTuple):
+    """A condition that held and that no setting judges any more. because: why, in words."""
+
+    signal: Signal
+    because: str
+
+
 class Condition(Protocol):
-    """Something that may hold: it takes events of some kinds and says when it begins, goes on and is over."""
+    """Something that may hold: it takes events of some kinds and says when it begins, goes on and is over.
+
+    revise: asked once at a start, for what an earlier run said and these settings no longer judge; it is forgotten there.
+    Its sources are those that are watched; empty for all.
+    """
 
     @property
     def kinds(self) -> frozenset[str]: ...
@@ -35,6 +49,7 @@ class Condition(Protocol):
     def take(self, event: Event, sight: Sight) -> Iterable[Signal]: ...
     def run(self, steady: float) -> Iterable[Signal]: ...
     def due(self) -> float | None: ...
+    def revise(self, sources: Collection[str]) -> Iterable[Unjudged]: ...
 
 
 class EventCondition:
@@ -47,6 +62,10 @@ class EventCondition:
     def due(self) -> float | None:
         """Never."""
         return None
+
+    def revise(self, sources: Collection[str]) -> Iterable[Unjudged]:
+        """Nothing: what it judges, it judges with any settings."""
+        return ()
 
 
 def number(value: object) -> float | None:

@@ -6,6 +6,7 @@ from recompile_watch.core.groups import GroupKey
 from recompile_watch.core.heard import Trouble, TroubleKind
 
 _CRITICAL = frozenset({TroubleKind.STATE_UNWRITABLE, TroubleKind.STATE_CORRUPT})
+_PASSED = frozenset({TroubleKind.GAP, TroubleKind.STATE_CORRUPT, TroubleKind.RECEIVER_GONE})  # nothing that goes on
 _COSTS = {
     TroubleKind.GAP: "What stood in these lines is unknown: a problem may have been missed.",
     TroubleKind.UNREADABLE: "Nothing of this source is watched meanwhile; lines are read later if they still exist then.",
@@ -13,6 +14,7 @@ _COSTS = {
     TroubleKind.STATE_CORRUPT: "What the watch remembered is set aside; incidents and positions start anew.",
     TroubleKind.STATE_UNWRITABLE: "The watch goes on in memory; a restart would forget what happened since.",
     TroubleKind.UNDELIVERED: "Somebody was not told of what is listed in the outbox.",
+    TroubleKind.RECEIVER_GONE: "Somebody who was to be told was not, unless another receiver got it instead.",
     TroubleKind.BAD_RELOAD: "The old configuration stays in force.",
     TroubleKind.WAKE_LOST: "Lines are noticed at the next poll instead of at once.",
 }
@@ -51,7 +53,7 @@ class Signal:
 def signal_of(trouble: Trouble) -> Signal:
     """A fault of the watching itself as a signal."""
     lost = f" ({trouble.lost_bytes:,} bytes were never read)" if trouble.lost_bytes else ""
-    is_lasting = trouble.kind not in (TroubleKind.GAP, TroubleKind.STATE_CORRUPT)
+    is_lasting = trouble.kind not in _PASSED
     return Signal(
         trouble.kind.value, trouble.subject, "critical" if trouble.kind in _CRITICAL else "warning", trouble.text + lost, _COSTS[trouble.kind],
         is_over=trouble.is_over, is_lasting=is_lasting,

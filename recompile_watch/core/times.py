@@ -14,6 +14,7 @@ from recompile_watch.core.prefix_grammar import Stamp
 
 _QUARTER_S = 900
 _KNOWN_TIMES = 20_000
+_KNOWN_HOURS = 1_000
 _NEAR_S = 60  # two clocks that differ from a quarter of an hour's multiple by more show different moments
 _SECONDS = frozenset(f"{second:02d}" for second in range(60))
 _FRACTION = re.compile(r"\.(\d+)")
@@ -121,6 +122,8 @@ class TimeResolver:
             else:
                 zone = self._options.zone
             found = datetime.fromisoformat(text[:19]).replace(tzinfo=zone).isoformat()[19:]
+            if len(self._zones) >= _KNOWN_HOURS:
+                self._zones.clear()
             self._zones[hour] = found
         return found
 

@@ -14,9 +14,11 @@ from recompile_watch.core.codec import Json
 from recompile_watch.core.commands import Command, Refusal
 from recompile_watch.core.course import Course
 from recompile_watch.core.desks import Desks
-from recompile_watch.core.events import Event
+from recompile_watch.core.events import EXTRA_FIELDS, TORCH_KINDS, Event
+from recompile_watch.core.fading import Fading
 from recompile_watch.core.findings import KIND_ORDER
 from recompile_watch.core.heard import Heard, Trouble
+from recompile_watch.core.hourly import Hour, Key, Measured
 from recompile_watch.core.moments import BACK_S, OVERSLEPT_S, Clock, LogTimes
 from recompile_watch.core.notices import Notice
 from recompile_watch.core.remedies import Catalog
@@ -36,12 +38,16 @@ class Step:
     """What came of one call.
 
     incidents: those that changed, as JSON objects by id. notices: to be sent, in this order. memory: the parts of the
-    memory that changed, None for those to be deleted.
+    memory that changed, None for those to be deleted. forgotten: incidents that cannot change any more, with when they were
+    over in epoch seconds; None for those that were not, which made room for others. measured: what this call measured, by hour
+    and series.
     """
 
     incidents: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
     notices: tuple[Notice, ...] = ()
     memory: Mapping[str, Json] = field(default_factory=dict)
+    forgotten: Mapping[str, float | None] = field(default_factory=dict)
+    measured: Mapping[Key, Hour] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -67,16 +73,22 @@ class Watch:
         self._clocks = Shelf("clock", Clock, parts, 1)
         self._clock = self._clocks.get("clock") or Clock(0.0)
         self._is_new = self._clocks.get("clock") is None
+        self._is_revised = self._is_new
+        self._kinds = {rule.event for rule in rules.rules} | TORCH_KINDS | set(EXTRA_FIELDS)
         self._backlogs = Shelf("backlog", Backlog, parts, 1)
         self._agenda = Agenda()
+        self._fading = Fading(parts)
         self._times = LogTimes(parts)
         self._casebook = Casebook(parts, Retelling(rules, catalog, settings.torch_version), host)
+        self._measured = Measured(settings.returns.strategies)
         self._silences = Silences(parts, self._clock)
         self._desks = Desks(settings.receivers, parts, self._casebook, self._clock, self._agenda, host)
         self._course = Course(settings, parts, self._casebook, self._silences, self._desks, self._clock, self._agenda, is_market_open, host)
         self._shelves: tuple[KeyedParts, ...] = (
-            self._clocks, self._backlogs, self._times.shelf, self._silences.shelf, self._desks.shelf, *self._casebook.shelves, *self._course.shelves,
+            self._clocks, self._backlogs, self._fading.shelf, self._times.shelf, self._silences.shelf, self._desks.shelf,
+            *self._casebook.shelves, *self._course.shelves,
         )  # fmt: skip
+        self._fading.resume(self._shelves)
         if not self._is_new:
             self._schedule()
 
@@ -98,6 +110,7 @@ class Watch:
                 is_first = False
                 for at, event in dated:
                     self._course.take(event, at, one)
+                    self._measured.take(event, at, self._casebook.model_of)
                 self._run_to(self._clock.wall)
         self._close(heard, now, is_old=is_old)
         for trouble in troubles:
@@ -144,6 +157,10 @@ class Watch:
         """An incident as a row, its words made anew; None when there is none of that id."""
         found = self._casebook.get(name)
         return None if found is None else self._course.row(found)
+
+    def remembers(self, incident: str) -> bool:
+        """Whether an incident of that id can still change."""
+        return incident in self._casebook.shelf
 
     def silences(self) -> list[dict[str, Json]]:
         """The silences, the oldest first: id, matchers, until (epoch seconds), who, why, and whether it holds now."""
@@ -202,6 +219,9 @@ class Watch:
             self._clock.jump_to(wall)
             self._schedule()
         self._run_to(wall)
+        if not self._is_revised:
+            self._is_revised = True
+            self._course.revise(self._kinds, {receiver.name for receiver in self._settings.receivers})
 
     def _run_to(self, wall: float) -> None:
         """Lets time pass: what is due on the way is done at its own moment."""
@@ -216,6 +236,7 @@ class Watch:
         clock.run_to(wall)
 
     def _beat(self) -> None:
+        self._fading.run(self._clock.wall, self._shelves)
         self._agenda.set(HEARTBEAT, (self._clock.steady // HEARTBEAT_S + 1) * HEARTBEAT_S)
 
     def _schedule(self) -> None:
@@ -231,7 +252,10 @@ class Watch:
                 incidents[name] = self._course.row(found, is_fresh=len(incidents) < MAX_FRESH_ROWS)
         notices = tuple(self._desks.made)
         self._desks.made.clear()
-        return Step(incidents, notices, {key: part for shelf in self._shelves for key, part in shelf.changes().items()})
+        forgotten = dict(self._casebook.gone)
+        self._casebook.gone.clear()
+        memory = {key: part for shelf in self._shelves for key, part in shelf.changes().items()}
+        return Step(incidents, notices, memory, forgotten, self._measured.given())
 
 
 def _records(events: Sequence[Event]) -> Iterator[list[Event]]:

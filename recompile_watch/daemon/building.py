@@ -13,7 +13,9 @@ from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.watch import Watch
 from recompile_watch.daemon.followers import Follower, InputFollower, JournalFollower
 from recompile_watch.daemon.loop import HEARTBEAT, Parts
+from recompile_watch.daemon.pruning import Pruner
 from recompile_watch.daemon.readings import SourceReading
+from recompile_watch.daemon.series import Series
 from recompile_watch.market import is_market_open
 from recompile_watch.notify import sender_command
 from recompile_watch.respond.courier import Courier
@@ -22,7 +24,7 @@ from recompile_watch.sources.follow import Follower as FileFollower
 from recompile_watch.sources.journal import JournalSettings
 from recompile_watch.sources.marks import Mark, Watched, mark_from_json
 from recompile_watch.sources.wake import Wake
-from recompile_watch.store import Store
+from recompile_watch.store import Changes, Store
 from recompile_watch.watch_config import SourceConfig, WatchConfig
 
 HEARTBEAT_DEADLINE_S = 10.0
@@ -35,14 +37,18 @@ def build(config: WatchConfig, store: Store, *, now: float) -> tuple[Parts, list
     if store.quarantined is not None:
         text = f"the state was damaged and lies in {store.quarantined} now; the watch began anew at the ends of the logs"
         troubles.append(Trouble(TroubleKind.STATE_CORRUPT, "state", text))
-    watch = _watch(config, rules, store, troubles)
-    outbox = Outbox(config.deliveries, _parcels(store, troubles))
+    repairs = Changes()
+    watch = _watch(config, rules, store, troubles, repairs)
+    outbox = Outbox(config.deliveries, _parcels(store, troubles, repairs))
+    troubles += outbox.clear_out(now)
+    pruner = Pruner(config.general.retention, store, watch.remembers, now)
+    pruner.repairs.merge(repairs)
     courier = Courier([*config.receivers, *_heartbeat(config)], sender_command(), os.environ)
     readings = list(_readings(config, store, rules, troubles))
     receivers = {receiver.name: receiver for receiver in config.receivers}
     beat_s = None if config.heartbeat_url is None else config.general.heartbeat.interval_s
     wake = Wake(_concerns(readings), on_growth=True) if any(source.origin.paths for source in config.sources) else None
-    return Parts(store, readings, watch, outbox, courier, receivers, beat_s, wake), troubles
+    return Parts(store, readings, watch, outbox, courier, pruner, Series(config.general.retention, store, now), receivers, beat_s, wake), troubles
 
 
 def _concerns(readings: list[SourceReading]) -> Callable[[str], bool]:
@@ -56,22 +62,25 @@ def _heartbeat(config: WatchConfig) -> list[ReceiverSettings]:
     return [] if url is None else [ReceiverSettings(HEARTBEAT, url, deadline_s=HEARTBEAT_DEADLINE_S)]
 
 
-def _watch(config: WatchConfig, rules: Ruleset, store: Store, troubles: list[Trouble]) -> Watch:
+def _watch(config: WatchConfig, rules: Ruleset, store: Store, troubles: list[Trouble], repairs: Changes) -> Watch:
     memory = {str(name): value for (name,), value in store.load("memory").items()}
     catalog, host = load_catalog(), socket.gethostname()
     try:
         return Watch(config.watch, rules, catalog, memory or None, host=host, is_market_open=is_market_open)
     except StoreError as error:
         troubles.append(Trouble(TroubleKind.STATE_CORRUPT, "memory", f"{error}; incidents begin anew"))
+        for name in memory:
+            repairs.put("memory", (name,), None)
         return Watch(config.watch, rules, catalog, None, host=host, is_market_open=is_market_open)
 
 
-def _parcels(store: Store, troubles: list[Trouble]) -> Iterator[Parcel]:
-    for value in store.load("outbox").values():
+def _parcels(store: Store, troubles: list[Trouble], repairs: Changes) -> Iterator[Parcel]:
+    for key, value in store.each("outbox"):
         try:
             yield parcel_from_json(value if isinstance(value, Mapping) else {})
         except StoreError as error:
             troubles.append(Trouble(TroubleKind.STATE_CORRUPT, "outbox", str(error)))
+            repairs.put("outbox", key, None)
 
 
 def _readings(config: WatchConfig, store: Store, rules: Ruleset, troubles: list[Trouble]) -> Iterator[SourceReading]:

@@ -1,6 +1,6 @@
 """What gives the bytes of a source: followed files, the journal, standard input, all seen the same way by the loop."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from recompile_watch.core.heard import Trouble
@@ -9,6 +9,7 @@ from recompile_watch.sources.journal import Journal, JournalSettings
 from recompile_watch.sources.live_input import STREAM as INPUT_STREAM
 from recompile_watch.sources.live_input import LiveInput
 from recompile_watch.sources.marks import Around, Chunk, GenerationEnded, GenerationStarted, Mark, Progress, Watched
+from recompile_watch.sources.retirement import Retired
 
 
 class Follower(Protocol):
@@ -23,6 +24,8 @@ class Follower(Protocol):
     def release(self, stream: str, generation: int) -> Mark | None: ...
     def excerpt(self, stream: str, generation: int, offset: int, before_lines: int, after_lines: int) -> Around | None: ...
     def progress(self) -> Sequence[Progress]: ...
+    def retire(self, now: float, keep_s: float) -> Retired: ...
+    def streams(self) -> Collection[str]: ...
     def watched(self) -> Watched | None: ...
     def folders(self) -> Sequence[str]: ...
     def concerns(self, path: str) -> bool: ...
@@ -50,6 +53,14 @@ class _Flow:
     def progress(self) -> Sequence[Progress]:
         """How far it is read."""
         return [Progress(self._stream, self._position, self._position, 0, 1, 0, 0, self._grown_at, self.problem)]
+
+    def retire(self, now: float, keep_s: float) -> Retired:
+        """No file comes or goes."""
+        return Retired()
+
+    def streams(self) -> Collection[str]:
+        """The only one."""
+        return [self._stream]
 
     def watched(self) -> Watched | None:
         """There are no files to tell apart."""

@@ -5,7 +5,7 @@ Nothing here waits but ``wait``. What cannot be written down adds up and is writ
 
 import selectors
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,9 @@ from recompile_watch.core.heard import Heard, Trouble, TroubleKind
 from recompile_watch.core.notices import Alert, Notice
 from recompile_watch.core.parcels import ParcelState, parcel_to_json
 from recompile_watch.core.watch import Step, Watch
+from recompile_watch.daemon.pruning import Pruner
 from recompile_watch.daemon.readings import SourceReading
+from recompile_watch.daemon.series import Series
 from recompile_watch.report.message import message_of
 from recompile_watch.respond.courier import Courier
 from recompile_watch.respond.receivers import ReceiverSettings
@@ -56,6 +58,8 @@ class Parts:
     watch: Watch
     outbox: Outbox
     courier: Courier
+    pruner: Pruner
+    series: Series
     receivers: Mapping[str, ReceiverSettings]
     heartbeat_s: float | None = None
     wake: "Wake | None" = None
@@ -68,7 +72,7 @@ class Loop:
     def __init__(self, parts: Parts, clock: Clock, selector: selectors.BaseSelector, *, poll_interval_s: float, state_dir: str | None = None) -> None:
         self._parts, self._clock, self._selector = parts, clock, selector
         self._poll_interval_s, self._state_dir = poll_interval_s, state_dir
-        self._unsaved = Changes()
+        self._unsaved = parts.pruner.repairs
         self._retry_at: float | None = None
         self._failing_since: float | None = None
         self.is_unwritable = False
@@ -80,7 +84,9 @@ class Loop:
         self._read_at = 0.0
         self.failed_commits = 0
         self.has_more = False
-        self._rows: dict[Key, Json | None] = dict(parts.store.load("incidents")) if parts.metrics is not None else {}
+        self._tally: dict[Key, tuple[str, str]] = {}
+        if parts.metrics is not None:
+            self._count(parts.metrics, parts.store.each("incidents"))
 
     def trouble(self, trouble: Trouble) -> None:
         """A fault of the watching, told in the next turn."""
@@ -103,6 +109,7 @@ class Loop:
             self._take(self._parts.watch.tick(now), changes, now)
         for reading in self._parts.readings:
             reading.note(changes)
+        self._parts.pruner.prune(self._parts.readings, now, monotonic, changes)
         self._deliver(changes, now, monotonic)
         if self._parts.metrics is not None:
             self._measure(self._parts.metrics, heard, changes)
@@ -188,6 +195,12 @@ class Loop:
             changes.put("memory", (name,), value)
         for name, row in step.incidents.items():
             changes.put("incidents", (name,), row)
+        self._parts.series.add(step.measured, changes, self._unsaved, now)
+        for name, over_at in step.forgotten.items():
+            if over_at is None:
+                changes.put("incidents", (name,), None)
+            else:
+                self._parts.pruner.over(name, over_at)
         self._parts.outbox.add([self._with_excerpts(notice) for notice in step.notices], now)
 
     def _deliver(self, changes: Changes, now: float, monotonic: float) -> None:
@@ -206,6 +219,8 @@ class Loop:
         for parcel in self._parts.outbox.changes():
             is_done = parcel.state in (ParcelState.SENT, ParcelState.DROPPED)
             changes.put("outbox", (parcel.id, parcel.receiver), None if is_done else parcel_to_json(parcel))
+            if parcel.state is ParcelState.DEAD:
+                self._parts.pruner.buried((parcel.id, parcel.receiver), parcel.made_at)
 
     def _commit(self, changes: Changes, *, at_once: bool = False) -> None:
         self._unsaved.merge(changes)
@@ -236,8 +251,17 @@ class Loop:
         metrics.heard(heard)
         lag = {reading.name: sum(one.lag_bytes for one in reading.follower.progress()) for reading in self._parts.readings}
         metrics.turned(self.failed_commits, lag, self._parts.outbox.counts())
-        self._rows.update(changes.rows.get("incidents", {}))
-        metrics.incidents(Counter((str(row["state"]), str(row["severity"])) for row in self._rows.values() if isinstance(row, Mapping)))
+        if changes.rows.get("incidents"):
+            self._count(metrics, changes.rows["incidents"].items())
+
+    def _count(self, metrics: "Metrics", rows: Iterable[tuple[Key, Json | None]]) -> None:
+        """Counts the incidents anew, with what changed."""
+        for key, row in rows:
+            if isinstance(row, Mapping):
+                self._tally[key] = str(row["state"]), str(row["severity"])
+            else:
+                self._tally.pop(key, None)
+        metrics.incidents(Counter(self._tally.values()))
 
     def _with_excerpts(self, notice: Notice) -> Notice:
         return replace(notice, alerts=tuple(self._with_excerpt(alert) for alert in notice.alerts))

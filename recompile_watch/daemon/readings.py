@@ -10,10 +10,11 @@ from recompile_watch.core.heard import Heard, Trouble, TroubleKind
 from recompile_watch.core.notices import Excerpt, Place
 from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.scan import Matcher
-from recompile_watch.core.streams import Piece, Seen, Stream
+from recompile_watch.core.streams import Piece, Position, Seen, Stream
 from recompile_watch.core.times import TimeOptions
 from recompile_watch.daemon.followers import Follower
 from recompile_watch.sources.marks import Chunk, GenerationEnded, GenerationStarted, mark_to_json
+from recompile_watch.sources.retirement import Retired
 from recompile_watch.store import Changes
 from recompile_watch.zones import LocalZone
 
@@ -24,13 +25,18 @@ LINES_BEFORE, LINES_AFTER = 1, 5
 
 @dataclass(slots=True)
 class _Growing:
-    """One stream of a source. fed_at: monotonic seconds of its last bytes. ended: generations of which nothing more
-    comes, with the position where each ended. dirty: it has something that is not noted yet.
+    """One stream of a source.
+
+    fed_at: monotonic seconds of its last bytes. started: where new generations begin. ended: generations of which nothing
+    more comes, with the position where each ended. released: those of them that are understood and noted, while the stream
+    still has a place of theirs. is_dirty: it has something that is not noted yet.
     """
 
     stream: Stream
     fed_at: float = 0.0
+    started: dict[int, Position] = field(default_factory=dict)
     ended: dict[int, int] = field(default_factory=dict)
+    released: set[int] = field(default_factory=set)
     is_dirty: bool = False
 
 
@@ -58,7 +64,9 @@ class SourceReading:
                 case Chunk():
                     heard.append(self._chunk(item, now, monotonic))
                 case GenerationStarted():
-                    self._growing_of(item.stream).is_dirty = True
+                    growing = self._growing_of(item.stream)
+                    growing.started[item.generation] = Position(item.generation, item.position, item.lines)
+                    growing.is_dirty = True
                 case GenerationEnded():
                     heard += self._ended(item)
                 case Trouble():
@@ -93,8 +101,10 @@ class SourceReading:
             if not growing.is_dirty:
                 continue
             growing.is_dirty = False
-            positions = growing.stream.positions()
-            marks = [self.follower.mark(name, one.generation, one.offset, one.lines) for one in positions.values()]
+            positions = {number: one for number, one in growing.stream.positions().items() if number not in growing.released}
+            places = {**growing.started, **positions}
+            growing.started.clear()
+            marks = [self.follower.mark(name, one.generation, one.offset, one.lines) for one in places.values()]
             for mark in marks:
                 if mark is not None:
                     changes.put("marks", (self.name, name, mark.generation), mark_to_json(mark))
@@ -102,10 +112,19 @@ class SourceReading:
                 if generation not in positions or positions[generation].offset >= end:
                     kept = self.follower.release(name, generation)
                     changes.put("marks", (self.name, name, generation), None if kept is None else mark_to_json(kept))
+                    growing.released.add(generation)
                     del growing.ended[generation]
             if None not in marks:  # else there is no place to go on from
                 changes.put("readings", (self.name, name), growing.stream.state())
             growing.stream.forget()
+            growing.released.intersection_update(growing.stream.positions())
+
+    def retire(self, now: float, keep_s: float) -> Retired:
+        """What the store may delete of this source: its files have been gone for so long."""
+        retired = self.follower.retire(now, keep_s)
+        for stream in retired.streams:
+            self._growing.pop(stream, None)
+        return retired
 
     def excerpt(self, place: Place) -> Excerpt | None:
         """The lines around an event of this source, while they can still be read."""
@@ -134,10 +153,7 @@ class SourceReading:
         growing = self._growing_of(item.stream)
         growing.is_dirty = True
         seen = growing.stream.finish(item.generation)
-        positions = growing.stream.positions()
-        growing.ended = (
-            {**(growing.ended or {}), item.generation: growing.stream.end_of(item.generation)} if item.generation in positions else growing.ended
-        )
+        growing.ended[item.generation] = growing.stream.end_of(item.generation)
         return [self._heard(item.stream, seen, 0)] if seen else []
 
     def _heard(self, stream: str, seen: list[Seen], lines: int) -> Heard:

@@ -13,17 +13,18 @@ from fnmatch import fnmatch
 from recompile_watch.core.errors import SourceError
 from recompile_watch.core.heard import Trouble, TroubleKind
 from recompile_watch.sources.content import PlainContent
-from recompile_watch.sources.discover import Discovery
+from recompile_watch.sources.discover import Discovery, Found
 from recompile_watch.sources.follow_settings import FollowSettings
 from recompile_watch.sources.generation import Generation, Outcome
 from recompile_watch.sources.lineage import Lineage
 from recompile_watch.sources.marks import Around, Chunk, GenerationEnded, GenerationStarted, Mark, Progress, Watched
 from recompile_watch.sources.opening import shown, source_error
+from recompile_watch.sources.retirement import Retired, Retirement
 from recompile_watch.sources.roster import Roster
 from recompile_watch.sources.rotation import parse_rotated_name
 from recompile_watch.sources.stream import Clock, Stream, Troubles
 
-__all__ = ["Around", "Chunk", "FollowSettings", "Follower", "GenerationEnded", "GenerationStarted", "Mark", "News", "Progress", "Watched"]
+__all__ = ["Around", "Chunk", "FollowSettings", "Follower", "GenerationEnded", "GenerationStarted", "Mark", "News", "Progress", "Retired", "Watched"]
 
 BUDGET_BYTES = 16 << 20
 News = Chunk | GenerationStarted | GenerationEnded | Trouble
@@ -47,6 +48,7 @@ class Follower:
         self._roster = Roster(settings.max_line_bytes, self._clock)
         self._lineage = Lineage(settings, self._clock, self._troubles, self._roster, self._given.append)
         self._streams = self._lineage.streams
+        self._retirement = Retirement(settings, self._streams, self._roster)
         self._watched = watched
         self._looked_at: float | None = None
         self._discover_at = self._check_at = 0.0
@@ -99,11 +101,21 @@ class Follower:
         """
         lost = self._roster.lost.pop((stream, generation), None)
         if lost is not None:  # tells, after a restart, since when nothing is known
-            return replace(lost, ended_at=self._lineage.now)
+            kept = replace(lost, ended_at=self._lineage.now)
+            self._roster.remember(kept)
+            return kept
         reading = self._roster.finished.pop((stream, generation), None)
         if reading is None or reading.is_void:
             return None
         return reading.mark(reading.position, reading.lines, ended_at=self._lineage.now)
+
+    def retire(self, now: float, keep_s: float) -> Retired:
+        """What a store may delete because its files have been gone for so long; looks at a few paths a call."""
+        return self._retirement.look(now, keep_s)
+
+    def streams(self) -> list[str]:
+        """The paths that are followed."""
+        return list(self._streams)
 
     def excerpt(self, stream: str, generation: int, offset: int, before_lines: int, after_lines: int, max_bytes: int = 16384) -> Around | None:
         """Lines around the one that `offset` stands in; None where they cannot be read any more. Half of `max_bytes` bounds each side."""
@@ -143,6 +155,8 @@ class Follower:
 
     def _discover(self, now: float) -> None:
         found = self._discovery.look(self._streams)
+        if self._looked_at is None and self._watched is not None and self._watched.patterns != self._settings.paths:
+            self._leave_out(found)
         for error in found.errors:
             self._troubles.begin(TroubleKind.UNREADABLE, self._settings.name, str(error))
         if not found.errors:
@@ -157,9 +171,15 @@ class Follower:
         self._discover_at = self._clock.seconds + self._settings.discovery_s
         self._check_at = 0.0
 
+    def _leave_out(self, found: Found) -> None:
+        """Files that an earlier run followed and that the configuration no longer names."""
+        named = {path for paths in found.by_pattern.values() for path in paths}
+        for path in [path for path in self._streams if path not in named and os.path.lexists(path)]:
+            del self._streams[path]
+
     def _add(self, path: str, pattern: str, now: float) -> None:
         """A path that is followed from now on, from where its file's age demands."""
-        if len(self._streams) >= self._settings.max_files:
+        if len(self._streams) >= self._settings.max_files and not self._retirement.make_room(now):
             text = f"more than {self._settings.max_files} files match; {shown(path)} and others are not followed; use a narrower pattern"
             self._troubles.begin(TroubleKind.UNREADABLE, pattern, text)
             return

@@ -174,11 +174,8 @@ class Lineage:
         if not content.is_growing:
             content.close()
             raise SourceError(f"{shown(stream.path)}: is packed, which no program writes to; read it with `recompile-watch analyze`")
-        elder = self._roster.elder_in(key, content)
-        if elder is not None and status.st_size <= elder.position:
-            content.close()
-            return
-        self._begin(stream, content, is_current=True, elder=elder)
+        # One that was read under another name goes on where that ended, also when nothing new stands in it yet.
+        self._begin(stream, content, is_current=True, elder=self._roster.elder_in(key, content))
 
     def _may_have_missed(self, stream: Stream) -> bool:
         """While the path leads nowhere: something changed in its folder, or nobody looked there for a while."""

@@ -152,8 +152,8 @@ def mark_from_json(stored: Mapping[str, object]) -> Mark:
         raise StoreError("a stored mark is incomplete; remove the state directory to begin anew") from error
 
 
-def outlived(marks: Iterable[Mark], now: float) -> list[Mark]:
-    """The marks that a store may delete: ended over FORGET_AFTER_S ago, or beyond the FORGET_BEYOND newest ended of a stream.
+def outlived(marks: Iterable[Mark], now: float, keep_s: float = FORGET_AFTER_S) -> list[Mark]:
+    """The marks that a store may delete once their files are gone: ended over ``keep_s`` ago, or beyond the FORGET_BEYOND newest ended of a stream.
 
     Marks of generations that have not ended never are among them, however long nobody watched.
     """
@@ -165,5 +165,5 @@ def outlived(marks: Iterable[Mark], now: float) -> list[Mark]:
     for ended in by_stream.values():
         ended.sort(key=lambda mark: mark.generation, reverse=True)
         old += ended[FORGET_BEYOND:]
-        old += [mark for mark in ended[:FORGET_BEYOND] if mark.ended_at is not None and now - mark.ended_at > FORGET_AFTER_S]
+        old += [mark for mark in ended[:FORGET_BEYOND] if mark.ended_at is not None and now - mark.ended_at > keep_s]
     return old

@@ -6,7 +6,7 @@ from recompile_watch.core.errors import SourceError
 from recompile_watch.sources.content import Content
 from recompile_watch.sources.generation import Generation
 from recompile_watch.sources.identity import holds, is_weak, open_holding
-from recompile_watch.sources.marks import FORGET_BEYOND, Mark
+from recompile_watch.sources.marks import Mark
 from recompile_watch.sources.stream import Clock, Stream
 
 FileKey = tuple[int, int]
@@ -15,6 +15,7 @@ FileKey = tuple[int, int]
 class Roster:
     """The files of one source, by device and inode.
 
+    Those that were read to their end are remembered until `forget`, which is for files that are gone.
     finished: generations that ended, until they are released. lost: marks whose file was not found again, likewise.
     """
 
@@ -57,9 +58,23 @@ class Roster:
 
     def remember(self, ended: Mark) -> None:
         """A generation that was read to its end: its file is not read again."""
-        elders = self._elders.setdefault(ended.stream, [])
-        elders.append(ended)
-        del elders[:-FORGET_BEYOND]
+        self._elders.setdefault(ended.stream, []).append(ended)
+
+    def ended(self, path: str) -> list[Mark]:
+        """The generations of a path that were read to their end."""
+        return list(self._elders.get(path, ()))
+
+    def forget(self, ended: Mark) -> None:
+        """Its file is gone for good."""
+        self._elders[ended.stream].remove(ended)
+
+    def forget_all(self, path: str) -> None:
+        """All files of a path are gone for good."""
+        self._elders.pop(path, None)
+
+    def is_held(self, path: str) -> bool:
+        """Something of the path waits to be released."""
+        return any(name == path for name, _ in (*self.finished, *self.lost))
 
     def elder_in(self, key: FileKey, content: Content) -> Mark | None:
         """The mark of the generation that was read to its end in this very file; its number may be used again by another."""

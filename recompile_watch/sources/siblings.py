@@ -25,6 +25,11 @@ class Sibling:
     modified_ns: int
     number: int | None
 
+    @property
+    def is_packed(self) -> bool:
+        """By its name; such a file is never followed under it."""
+        return parse_rotated_name(os.path.basename(self.path)).is_packed
+
 
 @dataclass(frozen=True, slots=True)
 class Family:

@@ -58,6 +58,7 @@ class Stream:
     was read of them. gap_after: the generation after which a whole file is known to be missing.
     parked: (device, inode, size, modification) under which the pending file was closed to save a descriptor.
     folder_stamp, catch_up_at: while the path leads nowhere, when its folder changed and when to look there in any case.
+    gone_at: epoch seconds, when it was first seen that nothing of it is left on the disk.
     """
 
     path: str
@@ -77,6 +78,7 @@ class Stream:
     gap_after: int = 0
     hole_bytes: int = 0
     last_growth_at: float | None = None
+    gone_at: float | None = None
     problem: str | None = None
 
     def generations(self) -> Iterator[Generation]:

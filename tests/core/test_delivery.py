@@ -238,7 +238,24 @@ def test_other_settings_take_over_what_waits() -> None:
     failed_once(box, NOW)
     reloaded = Outbox([replace(OPS, per_second=5.0)], box.parcels())
     assert [taken.id for taken in reloaded.take(NOW + 60)] == ["a"]
+    assert [trouble.subject for trouble in reloaded.clear_out(NOW + 60)] == ["pager"]
     assert states(reloaded)["b"] == "dead"
+
+
+def test_the_fallback_of_a_receiver_that_is_gone_gets_what_waits() -> None:
+    """Its name was noted while the configuration still had both; the watch learns what became of the messages, once."""
+    box = outbox()
+    box.add([notice(id="a"), notice(id="b"), notice(NoticeSort.TEST, id="t")], NOW)
+    stored = [parcel_from_json(json.loads(json.dumps(parcel_to_json(parcel)))) for parcel in box.parcels()]
+    reloaded = Outbox([PAGER], stored)
+    (trouble,) = reloaded.clear_out(NOW + 60)
+    assert (trouble.kind, trouble.subject) == (TroubleKind.RECEIVER_GONE, "ops")
+    assert trouble.text == "What waited for the receiver ops, which the configuration no longer names, went to pager instead (2 messages)."
+    assert states(reloaded) == {"a": "dead", "b": "dead", "t": "dead", "a>pager": "due", "b>pager": "due"}
+    assert [taken.note.split(",")[0] for taken in reloaded.take(NOW + 60)] == ["This was meant for ops"]
+    assert reloaded.clear_out(NOW + 60) == ()
+    (alone_,) = Outbox([DeliverySettings("mail")], stored).clear_out(NOW)
+    assert alone_.text.endswith("reached nobody (2 messages). See recompile-watch incidents list.")
 
 
 def test_trouble_is_over_with_the_first_delivery() -> None:
@@ -268,7 +285,9 @@ def test_unknown_receivers_and_outcomes_are_passed_over() -> None:
     """A message for a receiver that was taken out of the configuration is dead; an outcome of an unknown job changes nothing."""
     box = outbox()
     box.add([notice(receiver="gone", id="a")], NOW)
-    assert box.take(NOW) == [] and states(box) == {"a": "dead"}
+    assert box.take(NOW) == []
+    assert len(box.clear_out(NOW)) == 1
+    assert states(box) == {"a": "dead"}
     assert box.settle("never", Delivered(), NOW) == ()
 
 

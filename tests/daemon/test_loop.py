@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from recompile_watch.core.errors import StoreError
 from recompile_watch.core.messages import Delivered, Reason, Retry
 from recompile_watch.store import Changes
-from tests.daemon.world import World, limit_hit, quote
+from tests.daemon.world import CONFIG, World, limit_hit, quote
 
 SYMBOLS = ("BTCUSD", "ETHUSD")
 POINTS = ("read", "committed", "sending", "sent")
@@ -144,3 +144,54 @@ def test_first_start_on_a_large_backlog_gives_one_summary(tmp_path: Path) -> Non
     assert len(world.post.jobs) == 1
     assert "70 problems in the logs already" in world.told()
     assert len(world.incidents()) == 70
+
+
+def test_a_rotated_file_that_is_read_is_noted_as_ended(tmp_path: Path) -> None:
+    """Whether or not a new file follows soon: the old one's mark says that it was read, and nothing of it is held."""
+    world = World(tmp_path)
+    world.write(b"the bot starts\n")
+    world.turn(2)
+    for rotation, pause_turns in enumerate((0, 80), 1):
+        world.write(quote("BTCUSD", rotation))
+        world.turn(2)
+        os.rename(world.log(), world.folder / "logs" / f"bot.log-2025103{rotation}")
+        world.turn(pause_turns)
+        world.write(quote("BTCUSD", 10 * rotation))
+        world.turn(80)
+    marks = {key[2]: cast(dict[str, object], mark)["ended_at"] is not None for key, mark in world.store.load("marks").items()}
+    assert marks == {1: True, 2: True, 3: False}
+    assert world.incidents()["synthetic_quote BTCUSD"]["count"] == 4
+    world.restart()
+    world.turn(80)
+    assert "watch_gap" not in world.incidents()
+
+
+def test_a_quiet_log_is_not_read_from_its_beginning_after_a_restart(tmp_path: Path) -> None:
+    """Nothing was written since the very first start at the log's end: where that was is remembered all the same."""
+    world = World(tmp_path, CONFIG.replace('start = "begin"', 'start = "end"'), before=limit_hit("attend", 1))
+    world.turn(5)
+    world.restart()
+    world.turn(5)
+    assert not world.incidents()
+    world.write(limit_hit("decode", 2))
+    world.turn(5)
+    assert list(world.incidents()) == ["recompile_limit_hit decode"]
+
+
+def test_messages_for_a_receiver_that_was_renamed_are_not_silently_lost(tmp_path: Path) -> None:
+    """They are kept as not delivered, and the receivers that there are now hear of it, once."""
+    world = World(tmp_path)
+    world.turn(2)
+    world.post.outcome = Retry(Reason.SERVER, "503")
+    world.write(limit_hit("attend", 1))
+    world.turn(10)
+    world.post.jobs.clear()
+    world.post.outcome = Delivered("200")
+    world.file.write_text(world.file.read_text().replace('name = "ops"', 'name = "team"'))
+    for _ in range(2):
+        world.restart()
+        world.turn(60)
+    about = [job for job in world.post.jobs if job.message and "the receiver ops, which the configuration no longer names" in job.message.text]
+    assert [job.receiver for job in about] == ["team"]
+    states = [(key[1], cast(dict[str, object], row)["state"]) for key, row in world.store.load("outbox").items()]
+    assert states == [("ops", "dead")]

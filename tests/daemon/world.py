@@ -80,11 +80,16 @@ class Post:
 
 
 class World:
-    """One watch over one folder of logs. kill_at: the labelled point, and how often it is passed before, at which it dies."""
+    """One watch over one folder of logs. kill_at: the labelled point, and how often it is passed before, at which it dies.
 
-    def __init__(self, folder: Path, config: str = CONFIG) -> None:
+    before: what the bot wrote before the very first start.
+    """
+
+    def __init__(self, folder: Path, config: str = CONFIG, before: bytes = b"") -> None:
         self.folder = folder
         (folder / "logs").mkdir(exist_ok=True)
+        if before:
+            self.write(before)
         self.file = folder / "watch.toml"
         self.file.write_text(config.replace("{folder}", str(folder)))
         self.now = START
