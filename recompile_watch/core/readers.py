@@ -8,6 +8,7 @@ from recompile_watch.core.causes import parse_reason
 from recompile_watch.core.events import Reason
 from recompile_watch.core.records import Record
 from recompile_watch.core.sightings import Fields, Sighting, decode, sighting, text_or_none
+from recompile_watch.core.tracebacks import failure_of
 
 _CACHED_LINES = 50_000
 MAX_MESSAGE = 300  # characters of an exception's text that an event keeps
@@ -190,6 +191,17 @@ def _read_compile_error(source: str, reasons_of: Reasons, record: Record, fields
     return _read_exception(source, reasons_of, record, fields)
 
 
+def _read_traceback(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
+    """A traceback of the compiler whose exception no other rule knows; nothing for any other traceback."""
+    if record.head.torch[:1] in _CHATTER:
+        return []
+    failure = failure_of(record.texts, is_cut=record.cut, gave_way=record.gave_way)
+    if failure is None:
+        return []
+    fields["message"] = _said(failure.said, failure.more, decode(record.message()))[:MAX_MESSAGE] or None
+    return _read_exception(source, reasons_of, record, {**fields, "exception": failure.exception, "stage": failure.stage})
+
+
 def _said(text: str, more: str, message: str) -> str:
     """What is wrong, first: behind a backend's name, a traced call, or a compiler's command line.
 
@@ -213,6 +225,7 @@ def _inner_first(text: str) -> str:
     return text if inner is None else f"{inner['error']} ({text[: inner.start()]})"
 
 
+_CHATTER = (b"V", b"D", b"I")  # levels of torch's prefix at which it tells of exceptions that it has dealt with
 _CPP_ERROR = re.compile(r"(?m)^[^\n]{0,300}?\b(?P<error>(?:fatal )?error(?: \w+)?: [^\n]{1,200})")
 _FROM_USER_CODE = re.compile(rb"from user code:\n(?:\s+[^\n]*\n?)+")
 
@@ -266,6 +279,7 @@ READERS: dict[str, Callable[[str, Reasons, Record, Fields], list[Sighting]]] = {
     "cudagraph_skip": _read_cudagraph_skip,
     "overwritten": _read_overwritten,
     "exception": _read_compile_error,
+    "traceback": _read_traceback,
     "quote": _read_quote,
     "profiler_table": _read_profiler,
     "compile_times": _read_compile_times,
