@@ -24,7 +24,12 @@ DERIVE_MIN_CALLS = 2
 DERIVE_MIN_CALLS_BETWEEN = 20
 
 # Rules for lines behind which torch may say the same again, with place and stack: a warning, and the cause of an exception.
-_ANNOUNCED = frozenset({"torch.graph_break.warned", "torch.compile_error.cause", "torch.compile_error.traceback"})
+_ANNOUNCED = frozenset(
+    {
+        "torch.graph_break.warned", "torch.compile_error.cause", "torch.compile_error.traceback", "torch.compile_error.kernel",
+        "torch.compile_error.trailed", "torch.compile_error.said",
+    }
+)  # fmt: skip
 # Rules for the tail of what torch says of a failure, for logs that do not show its beginning.
 _TAILS = frozenset({"torch.compile_error.user_code", "torch.compile_error.context"})
 Key = tuple[int | None, int | None]

@@ -188,6 +188,9 @@ def _read_compile_error(source: str, reasons_of: Reasons, record: Record, fields
     )
     if said is not None and fields.get("message") is None:
         fields["message"] = _said(decode(said["text"]).strip(), decode(said["more"] or b"").strip(), decode(record.message()))[:MAX_MESSAGE] or None
+    at = fields.get("message")
+    if isinstance(at, str) and _AT.search(at) is not None and (cause := _IN_KERNEL.search(decode(record.message()))) is not None:
+        fields["message"] = f"{at} {cause['error']}"[:MAX_MESSAGE]
     return _read_exception(source, reasons_of, record, fields)
 
 
@@ -200,6 +203,11 @@ def _read_traceback(source: str, reasons_of: Reasons, record: Record, fields: Fi
         return []
     fields["message"] = _said(failure.said, failure.more, decode(record.message()))[:MAX_MESSAGE] or None
     return _read_exception(source, reasons_of, record, {**fields, "exception": failure.exception, "stage": failure.stage})
+
+
+def _read_trailed(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
+    """Any exception behind which torch's own last words about a failed compilation stand; nothing for any other."""
+    return _read_compile_error(source, reasons_of, record, fields) if _LAST_WORDS.search(record.message()) is not None else []
 
 
 def _said(text: str, more: str, message: str) -> str:
@@ -227,6 +235,11 @@ def _inner_first(text: str) -> str:
 
 _CHATTER = (b"V", b"D", b"I")  # levels of torch's prefix at which it tells of exceptions that it has dealt with
 _CPP_ERROR = re.compile(r"(?m)^[^\n]{0,300}?\b(?P<error>(?:fatal )?error(?: \w+)?: [^\n]{1,200})")
+_AT = re.compile(r"\bat \d+:\d+:$")  # a place in a kernel; what is wrong there stands below its source
+_IN_KERNEL = re.compile(r"(?m)^(?P<error>[A-Z]\w*(?:Error|Exception)\([^\n]{1,280}|[A-Z]\w*(?:Error|Exception): [^\n]{1,280})")
+_LAST_WORDS = re.compile(
+    rb"(?m)^(?:from user code:|Set TORCH(?:_LOGS|DYNAMO_VERBOSE)=|Set torch\._dynamo\.config\.verbose|You can suppress this exception and fall)"
+)
 _FROM_USER_CODE = re.compile(rb"from user code:\n(?:\s+[^\n]*\n?)+")
 
 
@@ -280,6 +293,7 @@ READERS: dict[str, Callable[[str, Reasons, Record, Fields], list[Sighting]]] = {
     "overwritten": _read_overwritten,
     "exception": _read_compile_error,
     "traceback": _read_traceback,
+    "trailed": _read_trailed,
     "quote": _read_quote,
     "profiler_table": _read_profiler,
     "compile_times": _read_compile_times,

@@ -9,11 +9,17 @@ Source of the names: torch 2.0 to 2.13, the stacks of failures at each stage; tr
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 _FRAME = re.compile(
-    rb"(?:^|[\\/\s\"~.])(?P<module>(?:torch|triton)[\\/][\w\\/-]{1,200})\.py\"?(?:, line \d+|:\d+)?[,:]? in (?P<function>[\w.<>]+)"
-    rb"|torchinductor_[^\"\n]{1,300}\.py\"?(?:, line \d+|:\d+)?[,:]? in (?P<generated>[\w.<>]+)"
+    rb"(?:^|[\\/\s\"~.])(?P<module>(?:torch|triton)[\\/][\w\\/-]{1,200})\.py\"?"
+    rb"(?:(?:(?:, line \d+|:\d+)?[,:]? in |(?::\d+| \.\.\.) (?=\w+\s*$))(?P<function>[\w.<>]+))"
+    # inductor names what it writes by a hash: ab/cab….py
+    rb"|[\\/]\w\w[\\/]c\w{40,60}\.py\"?(?:, line \d+|:\d+)?[,:]? in (?P<generated>[\w.<>]+)"
+)
+# How a notebook heads a traceback, here of an exception that only the compiler raises.
+_HEADER = re.compile(
+    r"(?:InternalTorchDynamoError|TorchRuntimeError|BackendCompilerFailed|InductorError|LoweringException|Unsupported)\s{3,}Traceback \("
 )
 # What the compiled program itself goes through when it runs.
 _RUNS = re.compile(
@@ -24,7 +30,7 @@ _RUNS = re.compile(
     r"|torch/_inductor/(?:compile_fx (?:run|wrapper|__call__)$|codecache (?:__call__|_run_from_cache)$)"
 )
 _STAGES = (
-    ("kernel", re.compile(r"triton/(?:compiler|backends|runtime/(?:build|driver))|torch/_inductor/runtime/(?:triton_heuristics|autotune_cache)")),
+    ("kernel", re.compile(r"triton/(?:compiler|backends|language|runtime/(?:build|driver))|torch/_inductor/runtime/(?:triton_h|autotune)")),
     ("cudagraphs", re.compile(r"torch/_inductor/cudagraph_trees ")),
     ("inductor", re.compile(r"torch/_inductor/")),
     ("autograd", re.compile(r"torch/_functorch/(?:_aot_autograd/|aot_autograd |partitioners |compilers )")),
@@ -35,6 +41,8 @@ _EXCEPTION = re.compile(
     rf"(?:E\s{{2,}}|│\s*)?(?P<name>(?:[A-Za-z_]\w*\.)*(?:[A-Z]\w*(?:{_SUFFIXES})\w*|(?<=\.)[A-Z]\w+|Unsupported))"
     r"(?::\s?(?P<said>.*)|\s*)$"
 )
+# The end of the process by a signal, told in front of its stack, innermost frame first.
+_CRASH = re.compile(r"Fatal Python error: (?P<said>[^\n]{1,200})")
 # What no compiler raises: somebody ended the program, or the GPU is full, which is an event of its own.
 _ENDED = frozenset({"KeyboardInterrupt", "SystemExit", "GeneratorExit", "StopIteration", "CancelledError", "OutOfMemoryError"})
 
@@ -60,28 +68,40 @@ def failure_of(lines: Iterable[bytes], *, is_cut: bool, gave_way: bool) -> Failu
     is_cut: the log ends here. gave_way: the line behind these is the head of another record, so an exception that is
     missing here stands there.
     """
-    found: Failure | None = None
+    lines = list(lines)
+    crash = _CRASH.match(lines[0].decode("utf-8", "replace")) if lines else None
+    if crash is not None:
+        return _crash(crash["said"].strip(), lines)
+    found, last = None, Failure(None, "", "", "")
     stage: str | None = None
-    has_frames = False
-    below: list[str] = []
+    has_frames, is_below = False, False
     for raw in lines:
-        text = raw.decode("utf-8", "replace")
-        if found is not None and not has_frames and len(below) < 1 and text.strip():
-            below.append(text.strip())
+        text = raw.decode("utf-8", "replace").rstrip()
+        if is_below and text:
+            last, is_below = replace(last, more=text.strip()), False
+            found = last if found is not None and found.said == last.said else found
+        if _HEADER.match(text) is not None:
+            stage, has_frames = "tracing", True
         for module, function in _frames(raw):
             stage, has_frames = _stage_of(module, function) or stage, True
         exception = _EXCEPTION.match(text)
         if exception is not None and has_frames:
             name = exception["name"].rpartition(".")[2]
+            last = Failure(name, (exception["said"] or "").strip(), "", stage or "")
             if stage is not None:
-                found = None if name in _ENDED else Failure(name, (exception["said"] or "").strip(), "", stage)
-                below = []
-            stage, has_frames = None, False
+                found = None if name in _ENDED else last
+            stage, has_frames, is_below = None, False, True
     if gave_way and has_frames:
         return None
     if stage is not None and is_cut:
-        return Failure(None, "", "", stage)
-    return found and Failure(found.exception, found.said, below[0] if below else "", found.stage)
+        return replace(last, stage=stage)
+    return found
+
+
+def _crash(said: str, lines: Iterable[bytes]) -> Failure | None:
+    """The failure that ended the process, when the innermost frame of torch that it shows is of the compiler."""
+    stages = [_stage_of(*frame) for line in lines for frame in _frames(line)]
+    return Failure("Fatal Python error", said, "", stages[0]) if stages and stages[0] is not None else None
 
 
 def _frames(line: bytes) -> Iterator[tuple[str, str]]:

@@ -66,7 +66,7 @@ Traceback (most recent call last):
     raise RuntimeError("no forecast") from error
 RuntimeError: no forecast
 """,
-    "what inductor wrote": RUNNING + """  File "/tmp/torchinductor_bot/ab/cabc.py", line 40, in call
+    "what inductor wrote": RUNNING + """  File "/tmp/torchinductor_bot/27/c2765fyur2v7aek4rc762oibztfzekpdgupovpfnad463vcqmrtj.py", line 40, in call
     assert_size_stride(arg0_1, (4, ), (1, ))
 AssertionError: buf0
 """,
@@ -123,3 +123,12 @@ def test_a_full_gpu_is_no_failure_of_the_compiler() -> None:
     """It is an event of its own."""
     events = engine_events([COMPILING.encode() + b"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n"])
     assert [event.kind for event in events] == ["out_of_memory"]
+
+
+def test_a_crash_of_the_compiler_is_a_failure() -> None:
+    """A signal ends the process: the stack is told innermost frame first."""
+    head = b"Fatal Python error: Segmentation fault\n\nCurrent thread 0x00007f12 (most recent call first):\n"
+    frame = b'  File "/venv/torch/_inductor/codecache.py", line 2747 in load_by_key_path\n  File "/srv/bot/main.py", line 6 in main\n'
+    events = engine_events([head + frame])
+    assert [(event.extra["exception"], event.extra["message"]) for event in events] == [("Fatal Python error", "Segmentation fault")]
+    assert engine_events([head + b'  File "/venv/numpy/core.py", line 3 in dot\n' + frame.partition(b"\n")[2]]) == []
