@@ -206,7 +206,7 @@ def _read_traceback(source: str, reasons_of: Reasons, record: Record, fields: Fi
 
 
 def _read_trailed(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
-    """Any exception behind which torch's own last words about a failed compilation stand; nothing for any other."""
+    """Any failure behind which torch's own last words about a compilation stand, or a compiled module's names; nothing for any other."""
     return _read_compile_error(source, reasons_of, record, fields) if _LAST_WORDS.search(record.message()) is not None else []
 
 
@@ -221,7 +221,7 @@ def _said(text: str, more: str, message: str) -> str:
         text = f"{more} ({text[:-1]})"
     elif more.startswith("Explanation: "):
         text = f"{text}: {_inner_first(more.removeprefix('Explanation: '))}"
-    text = _inner_first(text)
+    text = _inner_first(text).partition(" This function is either a Python builtin")[0]  # what follows is the same for every function
     if "C++ compile error" in text and (error := _CPP_ERROR.search(message)) is not None:
         text = f"{text}: {error['error']}"
     return text
@@ -238,7 +238,7 @@ _CPP_ERROR = re.compile(r"(?m)^[^\n]{0,300}?\b(?P<error>(?:fatal )?error(?: \w+)
 _AT = re.compile(r"\bat \d+:\d+:$")  # a place in a kernel; what is wrong there stands below its source
 _IN_KERNEL = re.compile(r"(?m)^(?P<error>[A-Z]\w*(?:Error|Exception)\([^\n]{1,280}|[A-Z]\w*(?:Error|Exception): [^\n]{1,280})")
 _LAST_WORDS = re.compile(
-    rb"(?m)^(?:from user code:|Set TORCH(?:_LOGS|DYNAMO_VERBOSE)=|Set torch\._dynamo\.config\.verbose|You can suppress this exception and fall)"
+    rb"(?m)^(?:from user code:|Set TORCH(?:_LOGS|DYNAMO_VERBOSE)=|Set torch\._dynamo\.config\.verbose|You can suppress this exception and fall|\s*\"?_orig_mod\.)"
 )
 _FROM_USER_CODE = re.compile(rb"from user code:\n(?:\s+[^\n]*\n?)+")
 

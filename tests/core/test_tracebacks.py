@@ -87,6 +87,27 @@ AssertionError: buf0
     return f(x)
 ValueError: vmap: in_dims is not compatible
 """,
+    "a package that can do without triton": """2023-09-07 08:40:53 | WARNING | xformers | Triton is not available, some optimizations will not be enabled.
+This is just a warning: No module named 'triton'
+A matching Triton is not available, some optimizations will not be enabled.
+Error caught was: No module named 'triton'
+whisper/timing.py:42: UserWarning: Failed to launch Triton kernels, likely due to missing CUDA toolkit; falling back to a slower median kernel
+""",
+    "torch warns": """/venv/torch/_inductor/compile_fx.py:236: UserWarning: TensorFloat32 tensor cores are available but not enabled.
+  warnings.warn(
+W0805 16:29:19.915000 2428609 torch/utils/_sympy/interp.py:176] [0/0] failed while executing pow_by_natural([VR[2, int_oo], VR[-1, -1]])
+""",
+    "another build": """clang: error: unsupported option '-fopenmp'
+make[2]: *** [CMakeFiles/example-app.dir/example-app.cpp.o] Error 1
+/srv/app/main.c:4:10: fatal error: Python.h: No such file or directory
+""",
+    "another name for it": """botocore.exceptions.ClientError: An error occurred: DynamoDB table not found
+INFO model: torch.compile is on
+ValueError: no prices
+""",
+    "names of weights": """_orig_mod.fc.weight
+_orig_mod.fc.bias
+""",
     "dealt with": "".join(f"{CHATTER}{line}\n" for line in (COMPILING + "KeyError: 1").split("\n")),
 }  # fmt: skip
 
