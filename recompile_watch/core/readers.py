@@ -222,7 +222,7 @@ def _said(text: str, more: str, message: str) -> str:
     elif more.startswith("Explanation: "):
         text = f"{text}: {_inner_first(more.removeprefix('Explanation: '))}"
     text = _inner_first(text).partition(" This function is either a Python builtin")[0]  # what follows is the same for every function
-    if "C++ compile error" in text and (error := _CPP_ERROR.search(message)) is not None:
+    if ("C++ compile error" in text or text.endswith("CppCompileError:")) and (error := _CPP_ERROR.search(message)) is not None:
         text = f"{text}: {error['error']}"
     return text
 
@@ -234,11 +234,12 @@ def _inner_first(text: str) -> str:
 
 
 _CHATTER = (b"V", b"D", b"I")  # levels of torch's prefix at which it tells of exceptions that it has dealt with
-_CPP_ERROR = re.compile(r"(?m)^[^\n]{0,300}?\b(?P<error>(?:fatal )?error(?: \w+)?: [^\n]{1,200})")
+_CPP_ERROR = re.compile(r"(?m)^[^\n]{0,300}?\b(?P<error>(?:fatal )?error(?: \w+)?: [^\n]{1,200}|no matching function for call[^\n]{0,200})")
 _AT = re.compile(r"\bat \d+:\d+:$")  # a place in a kernel; what is wrong there stands below its source
 _IN_KERNEL = re.compile(r"(?m)^(?P<error>[A-Z]\w*(?:Error|Exception)\([^\n]{1,280}|[A-Z]\w*(?:Error|Exception): [^\n]{1,280})")
 _LAST_WORDS = re.compile(
-    rb"(?m)^(?:from user code:|Set TORCH(?:_LOGS|DYNAMO_VERBOSE)=|Set torch\._dynamo\.config\.verbose|You can suppress this exception and fall|\s*\"?_orig_mod\.)"
+    rb"(?m)^(?:from user code:|Set TORCH(?:_LOGS|DYNAMO_VERBOSE)=|Set torch\._dynamo\.config\.verbose"
+    rb"|You can suppress this exception and fall|\s*\"?_orig_mod\.)"
 )
 _FROM_USER_CODE = re.compile(rb"from user code:\n(?:\s+[^\n]*\n?)+")
 

@@ -87,7 +87,7 @@ AssertionError: buf0
     return f(x)
 ValueError: vmap: in_dims is not compatible
 """,
-    "a package that can do without triton": """2023-09-07 08:40:53 | WARNING | xformers | Triton is not available, some optimizations will not be enabled.
+    "a package that can do without triton": """2023-09-07 08:40:53 | WARNING | xformers | Triton is not available
 This is just a warning: No module named 'triton'
 A matching Triton is not available, some optimizations will not be enabled.
 Error caught was: No module named 'triton'
