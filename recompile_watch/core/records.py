@@ -279,7 +279,7 @@ class Joiner:
         return piece.text[:1] not in (b"", b" ", b"\t") and continues is not None and continues.match(b" " + piece.text) is not None
 
     def _starts_another(self, record: Record, piece: Piece) -> bool:
-        if record.rule.gives_way:
+        if record.rule.gives_way and not (piece.torch and piece.text[:1] in (b" ", b"")):
             first = (rule for rule in self._candidates(piece.text) if self._place[rule.id] < self._place[record.rule.id])
             record.gave_way = any(self._head_of(rule, piece) is not None for rule in first)
             return record.gave_way
