@@ -51,7 +51,8 @@ class Story:
     guards: the newest guard of each recompile of one process, oldest first. reason: the newest guard or message.
     limits: recompile limits that the log prints. model: the model it is about. break_at: the graph break that made a
     frame of it. setting, instead: the name of a setting that it is about, and what to do instead of setting it. mend: what
-    to paste against a mistake in an env file. batch: what sets the size of its model's batches.
+    to paste against a mistake in an env file. batch: what sets the size of its model's batches. stage: where in the compiler
+    it failed (``tracebacks.Failure``).
     """
 
     kind: str
@@ -69,6 +70,7 @@ class Story:
     instead: str | None = None
     mend: str | None = None
     batch: ModelSetting | None = None
+    stage: str | None = None
 
     @property
     def newest(self) -> str:
@@ -100,7 +102,7 @@ def _fits(case: Case, story: Story, torch: VersionRange) -> bool:
         return False
     if case.kinds and story.kind not in case.kinds:
         return False
-    if case.causes and story.cause not in case.causes:
+    if (case.causes and story.cause not in case.causes) or (case.stages and story.stage not in case.stages):
         return False
     if not case.patterns <= story.patterns or case.without & story.patterns:
         return False

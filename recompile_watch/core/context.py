@@ -26,7 +26,12 @@ DERIVE_MIN_CALLS = 2
 DERIVE_MIN_CALLS_BETWEEN = 20
 
 # Rules for lines behind which torch may say the same again, with place and stack: a warning, and the cause of an exception.
-_ANNOUNCED = frozenset({"torch.graph_break.warned", "torch.compile_error.cause"})
+_ANNOUNCED = frozenset(
+    {
+        "torch.graph_break.warned", "torch.compile_error.cause", "torch.compile_error.traceback", "torch.compile_error.kernel",
+        "torch.compile_error.trailed", "torch.compile_error.said",
+    }
+)  # fmt: skip
 # Rules for the tail of what torch says of a failure, for logs that do not show its beginning.
 _TAILS = frozenset({"torch.compile_error.user_code", "torch.compile_error.context"})
 Key = tuple[int | None, int | None]
@@ -164,7 +169,7 @@ class Context:
 
     def _complete(self, event: Event, rule: str) -> list[_Held]:
         if event.kind in ("graph_break", "compile_error", "recompile_limit_error"):
-            is_tail = rule in _TAILS and event.offset - self._last_failure < PAIR_BYTES
+            is_tail = (rule in _TAILS or _is_stack_only(event, rule)) and event.offset - self._last_failure < PAIR_BYTES
             self._last_failure = event.offset
             if is_tail:
                 return []
@@ -308,6 +313,11 @@ def _says(event: Event, before: _Held) -> bool:
         return False
     said = str(before.event.extra.get("message") or "")[:SAME_WORDS]
     return before.rule in _TAILS or (bool(said) and said in str(event.extra.get("message") or ""))
+
+
+def _is_stack_only(event: Event, rule: str) -> bool:
+    """True for a traceback whose exception the log does not show."""
+    return rule == "torch.compile_error.traceback" and event.extra.get("exception") is None
 
 
 def _same_place(one: Event, other: Event) -> bool:

@@ -9,7 +9,8 @@ from recompile_watch.core.bulk import Bulk, BulkReader
 from recompile_watch.core.context import Context, Item
 from recompile_watch.core.detect import Detector
 from recompile_watch.core.lines import LineReader
-from recompile_watch.core.records import Record, RecordOrder
+from recompile_watch.core.record_order import RecordOrder
+from recompile_watch.core.records import Record
 from recompile_watch.core.rows import Rows
 from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.scan import Matcher

@@ -13,7 +13,8 @@ from recompile_watch.core.detect import Detector
 from recompile_watch.core.errors import StoreError
 from recompile_watch.core.events import Event
 from recompile_watch.core.lines import LineReader
-from recompile_watch.core.records import HEAD_LINES, Record, RecordOrder
+from recompile_watch.core.record_order import RecordOrder
+from recompile_watch.core.records import HEAD_LINES, Record
 from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.scan import Matcher
 from recompile_watch.core.shape import HEAD_BYTES, shape_of

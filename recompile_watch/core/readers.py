@@ -8,6 +8,7 @@ from recompile_watch.core.causes import parse_reason
 from recompile_watch.core.events import Reason
 from recompile_watch.core.records import Record
 from recompile_watch.core.sightings import Fields, Sighting, decode, sighting, text_or_none
+from recompile_watch.core.tracebacks import failure_of
 
 _CACHED_LINES = 50_000
 MAX_MESSAGE = 300  # characters of an exception's text that an event keeps
@@ -187,7 +188,26 @@ def _read_compile_error(source: str, reasons_of: Reasons, record: Record, fields
     )
     if said is not None and fields.get("message") is None:
         fields["message"] = _said(decode(said["text"]).strip(), decode(said["more"] or b"").strip(), decode(record.message()))[:MAX_MESSAGE] or None
+    at = fields.get("message")
+    if isinstance(at, str) and _AT.search(at) is not None and (cause := _IN_KERNEL.search(decode(record.message()))) is not None:
+        fields["message"] = f"{at} {cause['error']}"[:MAX_MESSAGE]
     return _read_exception(source, reasons_of, record, fields)
+
+
+def _read_traceback(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
+    """A traceback of the compiler whose exception no other rule knows; nothing for any other traceback."""
+    if record.head.torch[:1] in _CHATTER:
+        return []
+    failure = failure_of(record.texts, is_cut=record.cut, gave_way=record.gave_way)
+    if failure is None:
+        return []
+    fields["message"] = _said(failure.said, failure.more, decode(record.message()))[:MAX_MESSAGE] or None
+    return _read_exception(source, reasons_of, record, {**fields, "exception": failure.exception, "stage": failure.stage})
+
+
+def _read_trailed(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
+    """Any failure behind which torch's own last words about a compilation stand, or a compiled module's names; nothing for any other."""
+    return _read_compile_error(source, reasons_of, record, fields) if _LAST_WORDS.search(record.message()) is not None else []
 
 
 def _said(text: str, more: str, message: str) -> str:
@@ -201,8 +221,8 @@ def _said(text: str, more: str, message: str) -> str:
         text = f"{more} ({text[:-1]})"
     elif more.startswith("Explanation: "):
         text = f"{text}: {_inner_first(more.removeprefix('Explanation: '))}"
-    text = _inner_first(text)
-    if "C++ compile error" in text and (error := _CPP_ERROR.search(message)) is not None:
+    text = _inner_first(text).partition(" This function is either a Python builtin")[0]  # what follows is the same for every function
+    if ("C++ compile error" in text or text.endswith("CppCompileError:")) and (error := _CPP_ERROR.search(message)) is not None:
         text = f"{text}: {error['error']}"
     return text
 
@@ -213,7 +233,14 @@ def _inner_first(text: str) -> str:
     return text if inner is None else f"{inner['error']} ({text[: inner.start()]})"
 
 
-_CPP_ERROR = re.compile(r"(?m)^[^\n]{0,300}?\b(?P<error>(?:fatal )?error(?: \w+)?: [^\n]{1,200})")
+_CHATTER = (b"V", b"D", b"I")  # levels of torch's prefix at which it tells of exceptions that it has dealt with
+_CPP_ERROR = re.compile(r"(?m)^[^\n]{0,300}?\b(?P<error>(?:fatal )?error(?: \w+)?: [^\n]{1,200}|no matching function for call[^\n]{0,200})")
+_AT = re.compile(r"\bat \d+:\d+:$")  # a place in a kernel; what is wrong there stands below its source
+_IN_KERNEL = re.compile(r"(?m)^(?P<error>[A-Z]\w*(?:Error|Exception)\([^\n]{1,280}|[A-Z]\w*(?:Error|Exception): [^\n]{1,280})")
+_LAST_WORDS = re.compile(
+    rb"(?m)^(?:from user code:|Set TORCH(?:_LOGS|DYNAMO_VERBOSE)=|Set torch\._dynamo\.config\.verbose"
+    rb"|You can suppress this exception and fall|\s*\"?_orig_mod\.)"
+)
 _FROM_USER_CODE = re.compile(rb"from user code:\n(?:\s+[^\n]*\n?)+")
 
 
@@ -266,6 +293,8 @@ READERS: dict[str, Callable[[str, Reasons, Record, Fields], list[Sighting]]] = {
     "cudagraph_skip": _read_cudagraph_skip,
     "overwritten": _read_overwritten,
     "exception": _read_compile_error,
+    "traceback": _read_traceback,
+    "trailed": _read_trailed,
     "quote": _read_quote,
     "profiler_table": _read_profiler,
     "compile_times": _read_compile_times,

@@ -33,7 +33,8 @@ class Record:
     line, offset: of its first physical line. texts: its message lines. at: line number and offset of each.
     match: what the rule's pattern found in the first line, None for a record whose head is cut off.
     cut: it was closed by the end of the input or a bound, not by its grammar. unterminated: its last line has no
-    newline. torn: another process wrote into the middle of one of its lines. lead: its first physical line.
+    newline. torn: another process wrote into the middle of one of its lines. gave_way: a line that is the head of another
+    record ended it (``Rule.gives_way``). lead: its first physical line.
     has_stump: copying left only the end of the glog prefix in front of its first line, no level and date.
     takes_bare: lines without torch's prefix may go on with it, as no whole glog prefix stood in front of its head
     (torch 2.0 and the torchdynamo of 2022 print their bracket prefix on the first line only).
@@ -55,6 +56,7 @@ class Record:
     cut: bool = False
     unterminated: bool = False
     torn: bool = False
+    gave_way: bool = False
     lead: bytes = b""
     before: bytes = b""
     has_stump: bool = field(init=False)
@@ -110,6 +112,7 @@ class Joiner:
         self._rules = rules.rules
         self._matcher = matcher
         self._literals, self._by_literal = rules.literals(), rules.by_literal()
+        self._place = {rule.id: place for place, rule in enumerate(rules.rules)}
         self._orphans = tuple(rule for rule in rules.rules if rule.orphan is not None)
         self._open: list[Record] = []
         self._carried: dict[bytes, tuple[Piece, int, int]] = {}
@@ -260,6 +263,8 @@ class Joiner:
             return False
         if rule.indented:
             return piece.text[:2] == b"  " and piece.text.strip() != b""
+        if rule.leads is not None and rule.leads.search(record.texts[-1]) is not None:
+            return True
         return rule.continues is not None and rule.continues.match(piece.text) is not None
 
     def _is_bare_rest(self, record: Record, piece: Piece) -> bool:
@@ -274,6 +279,10 @@ class Joiner:
         return piece.text[:1] not in (b"", b" ", b"\t") and continues is not None and continues.match(b" " + piece.text) is not None
 
     def _starts_another(self, record: Record, piece: Piece) -> bool:
+        if record.rule.gives_way and not (piece.torch and piece.text[:1] in (b" ", b"")):
+            first = (rule for rule in self._candidates(piece.text) if self._place[rule.id] < self._place[record.rule.id])
+            record.gave_way = any(self._head_of(rule, piece) is not None for rule in first)
+            return record.gave_way
         if piece.text[:1] in (b" ", b""):
             return False
         if record.rule.pattern.match(piece.text) is not None and not record.rule.anywhere:
@@ -292,12 +301,8 @@ class Joiner:
             record.ended = True
 
     def _opened(self, number: int, offset: int, piece: Piece, before: bytes) -> Record | None:
-        only = _ARTIFACT_EVENTS.get(piece.artifact)
-        text = piece.text if piece.torch else piece.text.lstrip()
         for rule in self._candidates(piece.text):
-            if only is not None and rule.event != only:
-                continue
-            match = rule.pattern.search(piece.text) if rule.anywhere else rule.pattern.match(text)
+            match = self._head_of(rule, piece)
             if match is not None:
                 return self._record(rule, match, number, offset, piece, before)
         if number <= HEAD_LINES:
@@ -306,6 +311,13 @@ class Joiner:
                 if rule.orphan.match(piece.text) is not None:
                     return self._record(rule, None, number, offset, piece, before)
         return None
+
+    @staticmethod
+    def _head_of(rule: Rule, piece: Piece) -> Match | None:
+        """What the rule's pattern finds in a line, when that can be the first one of its record."""
+        if rule.event != _ARTIFACT_EVENTS.get(piece.artifact, rule.event):
+            return None
+        return rule.pattern.search(piece.text) if rule.anywhere else rule.pattern.match(piece.text if piece.torch else piece.text.lstrip())
 
     def _candidates(self, text: bytes) -> list[Rule]:
         """The rules one of whose literals stands in the text, in the order of the rules.
@@ -356,26 +368,6 @@ class Joiner:
             record.torn = True  # the beginning of one of its own lines, in which another process wrote
             return False
         return True
-
-
-class RecordOrder:
-    """Puts records that closed in another order back into the order of their first lines."""
-
-    def __init__(self) -> None:
-        self._waiting: list[Record] = []
-
-    def ordered(self, closed: list[Record], still_open: list[Record]) -> list[Record]:
-        """The records that nothing open stands before."""
-        if closed:
-            self._waiting += closed
-            self._waiting.sort(key=lambda record: (record.offset, record.line))
-        if not still_open:
-            ready, self._waiting = self._waiting, []
-            return ready
-        first = min(record.offset for record in still_open)
-        count = next((i for i, record in enumerate(self._waiting) if record.offset >= first), len(self._waiting))
-        ready, self._waiting = self._waiting[:count], self._waiting[count:]
-        return ready
 
 
 def _again(piece: Piece) -> list[Piece]:

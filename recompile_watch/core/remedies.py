@@ -36,7 +36,10 @@ _REMEDY = {
     "key": str, "title": str, "kind": str, "apply": str, "where": str, "restart": bool, "expect": str, "torch": str, "caution": str,
     "docs": str, "verified": str, "settings": list, "kinds": list,
 }  # fmt: skip
-_CASE = {"id": str, "kinds": list, "causes": list, "patterns": list, "without": list, "reason": str, "function": str, "torch": str, "remedies": list}
+_CASE = {
+    "id": str, "kinds": list, "causes": list, "patterns": list, "without": list, "stages": list, "reason": str, "function": str, "torch": str,
+    "remedies": list,
+}  # fmt: skip
 _SETTING = {"name": str, "kind": str, "since": str, "sets": str, "note": str}
 _INEFFECTIVE = {"names": list, "instead": str}
 _KNOWN = {"names": list, "source": str}
@@ -89,6 +92,7 @@ class Case:
     causes: frozenset[str] = frozenset()
     patterns: frozenset[str] = frozenset()
     without: frozenset[str] = frozenset()
+    stages: frozenset[str] = frozenset()
     reason: Pattern | None = None
     function: Pattern | None = None
     torch: VersionRange | None = None
@@ -198,10 +202,10 @@ def _remedy(entry: dict[str, object]) -> Remedy:
 
 
 def _case(entry: dict[str, object]) -> Case:
-    kinds, causes, patterns, without = (frozenset(_list(entry, name)) for name in ("kinds", "causes", "patterns", "without"))
+    kinds, causes, patterns, without, stages = (frozenset(_list(entry, name)) for name in ("kinds", "causes", "patterns", "without", "stages"))
     reason, function = (compile_pattern(str(entry[name])) if name in entry else None for name in ("reason", "function"))
     torch = version_range(str(entry.get("torch", "")))
-    return Case(str(entry["id"]), _list(entry, "remedies"), kinds, causes, patterns, without, reason, function, torch)
+    return Case(str(entry["id"]), _list(entry, "remedies"), kinds, causes, patterns, without, stages, reason, function, torch)
 
 
 def _setting(entry: dict[str, object]) -> Setting:

@@ -18,16 +18,16 @@ from recompile_watch.core.errors import RuleError
 SEVERITIES = ("info", "warning", "critical")
 READERS = frozenset(
     {
-        "recompile", "limit_hit", "limit_error", "graph_break", "cudagraph_skip", "overwritten", "exception",
+        "recompile", "limit_hit", "limit_error", "graph_break", "cudagraph_skip", "overwritten", "exception", "traceback", "trailed",
         "strategy_table", "strategy_lines", "validation_losses", "daily_returns", "quote", "profiler_table", "compile_times",
     }
 )  # fmt: skip
 _TYPES = {"int", "float", "bool", "str", "optional_float"}
 _KEYS = {
     "id": str, "event": str, "title": str, "severity": str, "why": str, "docs": str, "torch": str,
-    "literal": (str, list), "pattern": str, "anywhere": bool, "continues": list, "indented": bool, "ends": str, "orphan": str,
+    "literal": (str, list), "pattern": str, "anywhere": bool, "continues": list, "indented": bool, "leads": str, "ends": str, "orphan": str,
     "finds": list, "types": dict, "values": dict, "needs": list, "reader": str, "inside": bool, "after_blank": bool,
-    "fallback": bool, "bulk": bool, "max_lines": int, "match": list, "no_match": list,
+    "fallback": bool, "gives_way": bool, "bulk": bool, "max_lines": int, "match": list, "no_match": list,
 }  # fmt: skip
 _REQUIRED = ("id", "event", "title", "severity", "why", "literal", "pattern")
 _OPTIONS = re2.Options()
@@ -74,11 +74,13 @@ class Rule:
     literals: every first line holds at least one of them (case matters).
     pattern, text: matched at the start of the message of the first line (searched in it when ``anywhere``), and its source.
     continues: lines that go on with a record that has no torch prefix; with one, every line of the same prefix goes on.
+    leads: a line behind which the next one goes on with the record, whatever it is.
     indented: instead, lines without any prefix that begin with two blanks. ends: the last line of a record.
     orphan: a line that can only come from the middle of such a record (its head is cut off).
     finds: searched in the joined record; named groups become fields. types, values: of fields; fixed fields.
     needs: fields without which the record is partial. inside: the record may hold an exception that is an event of its own.
     after_blank: the time stands on the line before, whose own message is empty. fallback: tried after all other rules.
+    gives_way: its record ends where a line is the head of another one, of a rule that is tried before it.
     bulk: it fires on very many lines, each a record of its own, so a report reads it in bulk. max_lines: of a record.
     """
 
@@ -92,6 +94,7 @@ class Rule:
     source: str
     anywhere: bool = False
     continues: Pattern | None = None
+    leads: Pattern | None = None
     ends: Pattern | None = None
     orphan: Pattern | None = None
     finds: tuple[Pattern, ...] = ()
@@ -102,6 +105,7 @@ class Rule:
     inside: bool = False
     after_blank: bool = False
     fallback: bool = False
+    gives_way: bool = False
     bulk: bool = False
     indented: bool = False
     text: bytes = b""
@@ -195,7 +199,7 @@ def _value_mistakes(entry: dict[str, object]) -> list[str]:
             found.append("key 'bulk': a bulk rule's pattern has no '$', it is matched inside a block of lines")
         found += [
             f"key 'bulk': a bulk rule has no '{key}'"
-            for key in ("continues", "indented", "ends", "finds", "anywhere", "after_blank")
+            for key in ("continues", "indented", "leads", "ends", "finds", "anywhere", "after_blank")
             if entry.get(key)
         ]
     if entry.get("indented") and entry.get("continues"):
@@ -211,7 +215,7 @@ def _value_mistakes(entry: dict[str, object]) -> list[str]:
 
 def _pattern_mistakes(entry: dict[str, object]) -> list[str]:
     found = []
-    for key in ("pattern", "ends", "orphan", "continues", "finds"):
+    for key in ("pattern", "leads", "ends", "orphan", "continues", "finds"):
         for pattern in _texts(entry.get(key, [])):
             try:
                 compile_pattern(pattern)
@@ -250,12 +254,13 @@ def rule_of(entry: Mapping[str, object], source: str) -> Rule:
         literals=tuple(literal.encode() for literal in _texts(entry["literal"])),
         pattern=_LazyPattern(text["pattern"]), source=source, anywhere=bool(entry.get("anywhere", False)),
         continues=_alternatives(_texts(entry.get("continues", []))),
+        leads=_LazyPattern(text["leads"]) if "leads" in text else None,
         ends=_LazyPattern(text["ends"]) if "ends" in text else None,
         orphan=_LazyPattern(text["orphan"]) if "orphan" in text else None,
         finds=tuple(_LazyPattern(pattern) for pattern in _texts(entry.get("finds", []))),
         types=types, values=values, needs=tuple(_texts(entry.get("needs", []))), reader=text.get("reader"),
         inside=bool(entry.get("inside", False)), fallback=bool(entry.get("fallback", False)), bulk=bool(entry.get("bulk", False)),
-        indented=bool(entry.get("indented", False)),
+        gives_way=bool(entry.get("gives_way", False)), indented=bool(entry.get("indented", False)),
         text=text["pattern"].encode(), after_blank=bool(entry.get("after_blank", False)), max_lines=limit,
         docs=text.get("docs"), torch=text.get("torch"),
         matches=tuple(Sample(sample["line"], sample.get("fields", {})) for sample in samples),

@@ -54,7 +54,7 @@ class Stories:
             first.line_no if first.line_no is not None else group.last.line_no, guards[-1].text if guards else _message(first),
             guards, patterns | self._wider_patterns(group) | ({"broken_function"} if break_at else set()), self._limits_of(first),
             model, break_at, setting, text_or_none(first.extra.get("why")) or self._catalog.ineffective.get(setting or ""),
-            text_or_none(first.extra.get("mend")), self._catalog.models.batch_of(model),
+            text_or_none(first.extra.get("mend")), self._catalog.models.batch_of(model), text_or_none(first.extra.get("stage")),
         )  # fmt: skip
 
     def _limits_of(self, event: Event) -> frozenset[int]:

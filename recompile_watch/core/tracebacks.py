@@ -1,0 +1,123 @@
+"""Tracebacks: whether one is of torch's compiler, at which stage that failed, and with what.
+
+Every call of a compiled function passes through torch/_dynamo and torch/_functorch, so a traceback that names them proves
+nothing by itself: an exception of the program's own code goes the same way. Only frames of the code that compiles count, and
+the files that inductor writes. Forms of frames: Python's own, IPython's, pytest's, rich's; with either slash.
+
+Source of the names: torch 2.0 to 2.13, the stacks of failures at each stage; triton 2 and 3.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+_FRAME = re.compile(
+    rb"(?:^|[\\/\s\"~.])(?P<module>(?:torch|triton)[\\/][\w\\/-]{1,200})\.py\"?"
+    rb"(?:(?:(?:, line \d+|:\d+)?[,:]? in |(?::\d+| \.\.\.) (?=\w+\s*$))(?P<function>[\w.<>]+))"
+    # inductor names what it writes by a hash: ab/cab….py
+    rb"|[\\/]\w\w[\\/]c\w{40,60}\.py\"?(?:, line \d+|:\d+)?[,:]? in (?P<generated>[\w.<>]+)"
+)
+# How a notebook heads a traceback, here of an exception that only the compiler raises.
+_HEADER = re.compile(
+    r"(?:InternalTorchDynamoError|TorchRuntimeError|BackendCompilerFailed|InductorError|LoweringException|Unsupported)\s{3,}Traceback \("
+)
+# What the compiled program itself goes through when it runs.
+_RUNS = re.compile(
+    r"torch/_dynamo/(?:eval_frame (?:_fn|__call__|inner|forward|wrapper|compile_wrapper|_call_lazy_check|fn)$|external_utils |decorators |polyfills)"
+    r"|torch/_functorch/(?:_aot_autograd/(?:runtime_wrappers|utils|subclass_utils) |(?:apis|vmap|eager_transforms|functional_call|pyfunctorch) "
+    r"|aot_autograd (?:forward|backward|wrapper|new_func|g|inner|runtime_wrapper|call_func\w*|debug_compiled_function|boxed_forward)$)"
+    r"|torch/_inductor/(?:output_code |hooks |utils |runtime/runtime_utils )"
+    r"|torch/_inductor/(?:compile_fx (?:run|wrapper|__call__)$|codecache (?:__call__|_run_from_cache)$)"
+)
+_STAGES = (
+    ("kernel", re.compile(r"triton/(?:compiler|backends|language|runtime/(?:build|driver))|torch/_inductor/runtime/(?:triton_h|autotune)")),
+    ("cudagraphs", re.compile(r"torch/_inductor/cudagraph_trees ")),
+    ("inductor", re.compile(r"torch/_inductor/")),
+    ("autograd", re.compile(r"torch/_functorch/(?:_aot_autograd/|aot_autograd |partitioners |compilers )")),
+    ("tracing", re.compile(r"torch/(?:_dynamo|_export|export)/|torch/_subclasses/fake_|torch/fx/experimental/(?:symbolic_|proxy_tensor|sym_node)")),
+)  # fmt: skip
+_SUFFIXES = r"Error|Exception|Interrupt|Exit|Iteration|Failed|Unsupported|Resources|Missing|Violation|Timeout|Expired|NotFound"
+_EXCEPTION = re.compile(
+    rf"(?:E\s{{2,}}|│\s*)?(?P<name>(?:[A-Za-z_]\w*\.)*(?:[A-Z]\w*(?:{_SUFFIXES})\w*|(?<=\.)[A-Z]\w+|Unsupported))"
+    r"(?::\s?(?P<said>.*)|\s*)$"
+)
+# The end of the process by a signal, told in front of its stack, innermost frame first.
+_CRASH = re.compile(r"Fatal Python error: (?P<said>[^\n]{1,200})")
+# What no compiler raises: somebody ended the program, or the GPU is full, which is an event of its own.
+_ENDED = frozenset({"KeyboardInterrupt", "SystemExit", "GeneratorExit", "StopIteration", "CancelledError", "OutOfMemoryError"})
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What a traceback of the compiler ends in.
+
+    exception: its name without the module; None when the log shows only the stack. said, more: the exception's first line
+    and the one below. stage: ``tracing`` (Dynamo), ``autograd`` (AOTAutograd), ``inductor``, ``kernel`` (triton),
+    ``cudagraphs``, or ``running`` (the code that inductor wrote).
+    """
+
+    exception: str | None
+    said: str
+    more: str
+    stage: str
+
+
+def failure_of(lines: Iterable[bytes], *, is_cut: bool, gave_way: bool) -> Failure | None:
+    """The last failure of the compiler in a chain of tracebacks; None when none of them is of the compiler.
+
+    is_cut: the log ends here. gave_way: the line behind these is the head of another record, so an exception that is
+    missing here stands there.
+    """
+    lines = list(lines)
+    crash = _CRASH.match(lines[0].decode("utf-8", "replace")) if lines else None
+    if crash is not None:
+        return _crash(crash["said"].strip(), lines)
+    found, last = None, Failure(None, "", "", "")
+    stage: str | None = None
+    has_frames, is_below = False, False
+    for raw in lines:
+        text = raw.decode("utf-8", "replace").rstrip()
+        if is_below and text:
+            last, is_below = replace(last, more=text.strip()), False
+            found = last if found is not None and found.said == last.said else found
+        if _HEADER.match(text) is not None:
+            stage, has_frames = "tracing", True
+        for module, function in _frames(raw):
+            stage, has_frames = _stage_of(module, function) or stage, True
+        exception = _EXCEPTION.match(text)
+        if exception is not None and has_frames:
+            name = exception["name"].rpartition(".")[2]
+            last = Failure(name, (exception["said"] or "").strip(), "", stage or "")
+            if stage is not None:
+                found = None if name in _ENDED else last
+            stage, has_frames, is_below = None, False, True
+    if gave_way and has_frames:
+        return None
+    if stage is not None and is_cut:
+        return replace(last, stage=stage)
+    return found
+
+
+def _crash(said: str, lines: Iterable[bytes]) -> Failure | None:
+    """The failure that ended the process, when the innermost frame of torch that it shows is of the compiler."""
+    stages = [_stage_of(*frame) for line in lines for frame in _frames(line)]
+    return Failure("Fatal Python error", said, "", stages[0]) if stages and stages[0] is not None else None
+
+
+def _frames(line: bytes) -> Iterator[tuple[str, str]]:
+    """Module, as a path below site-packages without its ending, and function of each frame on a line; ``""`` for code that inductor wrote."""
+    for match in _FRAME.finditer(line):
+        if match["generated"] is not None:
+            yield "", match["generated"].decode()
+        else:
+            yield match["module"].decode().replace("\\", "/"), match["function"].decode().rpartition(".")[2]
+
+
+def _stage_of(module: str, function: str) -> str | None:
+    """The stage that a frame belongs to; None when the compiled program passes it as well."""
+    if not module:
+        return "running"
+    place = f"{module} {function}"
+    if _RUNS.match(place) is not None:
+        return None
+    return next((stage for stage, pattern in _STAGES if pattern.match(place) is not None), None)

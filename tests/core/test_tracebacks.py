@@ -1,0 +1,155 @@
+"""Tracebacks: those of the compiler are failed compilations, in every form they are printed in; no other is one."""
+
+from __future__ import annotations
+
+import pytest
+
+from recompile_watch.core.tracebacks import failure_of
+from tests.conftest import engine_events
+
+COMPILING = """Traceback (most recent call last):
+  File "/srv/bot/main.py", line 6, in predict
+    return self.compiled(x)
+  File "/venv/torch/_dynamo/eval_frame.py", line 451, in _fn
+    return fn(*args, **kwargs)
+  File "/venv/torch/_dynamo/convert_frame.py", line 921, in catch_errors
+    return callback(frame, cache_entry, hooks, frame_state, skip=1)
+"""
+RUNNING = """Traceback (most recent call last):
+  File "/srv/bot/main.py", line 6, in predict
+    return self.compiled(x)
+  File "/venv/torch/_dynamo/eval_frame.py", line 451, in _fn
+    return fn(*args, **kwargs)
+  File "/venv/torch/_functorch/_aot_autograd/runtime_wrappers.py", line 300, in runtime_wrapper
+    all_outs = call_func_at_runtime_with_args(
+  File "/venv/torch/_inductor/output_code.py", line 460, in __call__
+    return self.current_callable(inputs)
+"""
+CHATTER = "V1120 10:00:00.000000 77 torch/_dynamo/convert_frame.py:99] [0/0] "
+VLLM = "(EngineCore_0 pid=77) ERROR 08-12 12:33:44 [core.py:700] "
+FORMS = {
+    "inductor": COMPILING + """  File "/venv/torch/_inductor/scheduler.py", line 90, in __init__
+    assert buf in self.names
+AssertionError: buf0
+""",
+    "windows": COMPILING.replace("/", "\\") + """  File "C:\\venv\\Lib\\site-packages\\torch\\_inductor\\scheduler.py", line 90, in __init__
+AssertionError: buf0
+""",
+    "each line behind a header": "".join(VLLM + line + "\n" for line in (COMPILING + "AssertionError: buf0").split("\n")),
+    "blanks lost": "\n".join(line.strip() for line in (COMPILING + "AssertionError: buf0").split("\n")) + "\n",
+    "notebook": """AssertionError                            Traceback (most recent call last)
+Cell In[5], line 1
+----> 1 out = m(x)
+
+File ~/venv/lib/torch/_inductor/scheduler.py:658, in Scheduler.codegen(self)
+--> 658             result = inner_convert(frame)
+
+AssertionError: buf0
+""",
+    "pytest": """../torch/_dynamo/eval_frame.py:574: in _fn
+    return fn(*args, **kwargs)
+../torch/_inductor/compile_fx.py:574: in compile_fx
+    return inner(gm)
+E       AssertionError: buf0
+""",
+    "rich": """╭────────────── Traceback (most recent call last) ─────────────╮
+│ /venv/torch/_dynamo/output_graph.py:40 in call_user_compiler   │
+╰──────────────────────────────────────────────────────────────╯
+AssertionError: buf0
+""",
+    "wrapped by the program": COMPILING + """AssertionError: buf0
+
+The above exception was the direct cause of the following exception:
+
+Traceback (most recent call last):
+  File "/srv/bot/main.py", line 9, in serve
+    raise RuntimeError("no forecast") from error
+RuntimeError: no forecast
+""",
+    "what inductor wrote": RUNNING + """  File "/tmp/torchinductor_bot/27/c2765fyur2v7aek4rc762oibztfzekpdgupovpfnad463vcqmrtj.py", line 40, in call
+    assert_size_stride(arg0_1, (4, ), (1, ))
+AssertionError: buf0
+""",
+}  # fmt: skip
+OTHERS = {
+    "the program's own exception": RUNNING + """  File "/srv/bot/model.py", line 17, in forward
+    raise ValueError("no prices")
+ValueError: no prices
+""",
+    "ended by hand": COMPILING + "KeyboardInterrupt\n",
+    "another package": """Traceback (most recent call last):
+  File "/venv/torch/utils/data/dataloader.py", line 17, in __next__
+    data = self._next_data()
+AssertionError: buf0
+""",
+    "torch.func in eager mode": """Traceback (most recent call last):
+  File "/venv/torch/_functorch/vmap.py", line 17, in wrapped
+    return f(x)
+ValueError: vmap: in_dims is not compatible
+""",
+    "a package that can do without triton": """2023-09-07 08:40:53 | WARNING | xformers | Triton is not available
+This is just a warning: No module named 'triton'
+A matching Triton is not available, some optimizations will not be enabled.
+Error caught was: No module named 'triton'
+whisper/timing.py:42: UserWarning: Failed to launch Triton kernels, likely due to missing CUDA toolkit; falling back to a slower median kernel
+""",
+    "torch warns": """/venv/torch/_inductor/compile_fx.py:236: UserWarning: TensorFloat32 tensor cores are available but not enabled.
+  warnings.warn(
+W0805 16:29:19.915000 2428609 torch/utils/_sympy/interp.py:176] [0/0] failed while executing pow_by_natural([VR[2, int_oo], VR[-1, -1]])
+""",
+    "another build": """clang: error: unsupported option '-fopenmp'
+make[2]: *** [CMakeFiles/example-app.dir/example-app.cpp.o] Error 1
+/srv/app/main.c:4:10: fatal error: Python.h: No such file or directory
+""",
+    "another name for it": """botocore.exceptions.ClientError: An error occurred: DynamoDB table not found
+INFO model: torch.compile is on
+ValueError: no prices
+""",
+    "names of weights": """_orig_mod.fc.weight
+_orig_mod.fc.bias
+""",
+    "dealt with": "".join(f"{CHATTER}{line}\n" for line in (COMPILING + "KeyError: 1").split("\n")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", FORMS.values(), ids=FORMS)
+def test_a_failure_is_found_in_every_form(text: str) -> None:
+    """One event, with the exception that the compiler raised."""
+    assert [(event.kind, event.extra["exception"], event.extra["message"]) for event in engine_events([text.encode()])] == [
+        ("compile_error", "AssertionError", "buf0")
+    ]
+
+
+@pytest.mark.parametrize("text", OTHERS.values(), ids=OTHERS)
+def test_other_tracebacks_are_none(text: str) -> None:
+    """Passing through a compiled function makes an exception no failure of the compiler."""
+    assert engine_events([text.encode()]) == []
+
+
+def test_a_wrapped_exception_is_told_once() -> None:
+    """Of a cause and torch's own exception around it only the latter is an event."""
+    text = COMPILING + "KeyError: 'op566'\n\nThe above exception was the direct cause of the following exception:\n\n" + COMPILING
+    events = engine_events([text.encode() + b"torch._inductor.exc.InductorError: KeyError: 'op566'\n"])
+    assert [event.extra["exception"] for event in events] == ["InductorError"]
+
+
+def test_a_stack_that_the_log_cuts_is_a_failure_without_name() -> None:
+    """Where the log ends inside the stack, its exception is unknown."""
+    failure = failure_of(COMPILING.encode().split(b"\n"), is_cut=True, gave_way=False)
+    assert failure is not None
+    assert (failure.exception, failure.stage) == (None, "tracing")
+
+
+def test_a_full_gpu_is_no_failure_of_the_compiler() -> None:
+    """It is an event of its own."""
+    events = engine_events([COMPILING.encode() + b"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n"])
+    assert [event.kind for event in events] == ["out_of_memory"]
+
+
+def test_a_crash_of_the_compiler_is_a_failure() -> None:
+    """A signal ends the process: the stack is told innermost frame first."""
+    head = b"Fatal Python error: Segmentation fault\n\nCurrent thread 0x00007f12 (most recent call first):\n"
+    frame = b'  File "/venv/torch/_inductor/codecache.py", line 2747 in load_by_key_path\n  File "/srv/bot/main.py", line 6 in main\n'
+    events = engine_events([head + frame])
+    assert [(event.extra["exception"], event.extra["message"]) for event in events] == [("Fatal Python error", "Segmentation fault")]
+    assert engine_events([head + b'  File "/venv/numpy/core.py", line 3 in dot\n' + frame.partition(b"\n")[2]]) == []
