@@ -46,7 +46,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
 # The core as it is read: each module imports only those before it.
 READING_ORDER = (
     "errors", "compile_id", "events", "causes", "prefix_grammar", "carriers", "prefixes", "rules", "scan", "records", "times", "shape", "sightings",
-    "tables", "rows", "counters", "bulk", "lines", "readers", "detect", "trace", "sums", "context", "engine", "live", "streams",
+    "tables", "rows", "counters", "bulk", "lines", "readers", "detect", "trace", "sums", "runs", "context", "engine", "live", "streams",
     "parts", "window", "fingerprint", "phases", "groups",
     "versions", "patterns", "models", "model_files", "remedies", "env_file", "env_state", "env_check", "advice", "wording", "series",
     "timeline", "findings", "raised_limits", "drift", "stories", "baseline", "acceptance", "candidates", "revisit",

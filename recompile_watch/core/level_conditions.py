@@ -1,9 +1,11 @@
 """Latency and GPU memory above a bound or above their own normal level."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 
 from recompile_watch.core.events import Event
-from recompile_watch.core.normals import Judgement, Level, judge
+from recompile_watch.core.normals import Judgement, Level, judge, judge_all
+from recompile_watch.core.runs import Run
 from recompile_watch.core.shelves import Shelf
 from recompile_watch.core.sight import EventCondition, Sight, number
 from recompile_watch.core.signals import Signal
@@ -57,19 +59,45 @@ class MemoryCondition(EventCondition):
     def take(self, event: Event, sight: Sight) -> Iterator[Signal]:
         """A measurement."""
         peak = number(event.extra.get("peak_mb"))
-        if peak is None or peak <= 0:
-            return
-        model, stage = event.extra.get("model"), str(event.extra.get("stage") or "unknown stage").replace("_", " ")
-        key = f"{model or 'unknown'} {stage}"
+        if peak is not None and peak > 0:
+            model, stage = event.extra.get("model"), event.extra.get("stage")
+            for _, signal in self._measured(model, stage, [peak]):
+                yield signal
+
+    def take_run(self, run: Run, source: str) -> Iterator[tuple[int, Signal]]:
+        """Many measurements: those of each stage of a model are judged together, as nothing connects them with others."""
+        of_stage: dict[tuple[object, object], list[int]] = {}
+        peaks = list(map(number, run.column("peak_mb")))
+        for index, (name, peak) in enumerate(zip(zip(run.column("model"), run.column("stage"), strict=True), peaks, strict=True)):
+            if peak is not None and peak > 0:
+                of_stage.setdefault(name, []).append(index)
+        found: list[tuple[int, Signal]] = []
+        for (model, stage), indexes in _in_order(of_stage, has_room=len(self._levels) + len(of_stage) <= MAX_LEVELS):
+            values = [peak for index in indexes if (peak := peaks[index]) is not None]
+            found += [(indexes[number], signal) for number, signal in self._measured(model, stage, values)]
+        return iter(sorted(found, key=itemgetter(0)))
+
+    def _measured(self, model: object, stage: object, peaks: Sequence[float]) -> Iterator[tuple[int, Signal]]:
+        """Takes the peaks of one stage; which of them, by index, say what."""
+        key = f"{model or 'unknown'} {str(stage or 'unknown stage').replace('_', ' ')}"
         level = self._levels.get(key) or Level()
-        found = judge(level, peak, self._settings, 50)
-        self._levels.put(key, level)
-        if found is not None:
-            yield Signal(
+        for index, found in judge_all(level, peaks, self._settings, 50):
+            yield index, Signal(
                 "memory_high", key, "warning", f"{key} takes {found.current:.0f} MB of GPU memory, {_normally(found, 'MB', self._settings)}",
                 "The next larger batch, or another program on the GPU, may run out of memory.", model=model if isinstance(model, str) else None,
                 is_over=not found.is_high, remedies=("reduce_batch",),
             )  # fmt: skip
+        self._levels.put(key, level)
+
+
+Measured = tuple[tuple[object, object], list[int]]
+
+
+def _in_order(of_stage: Mapping[tuple[object, object], list[int]], *, has_room: bool) -> list[Measured]:
+    """The measurements by stage, the stage that was measured last at the end; one by one where a level might be dropped meanwhile."""
+    if has_room:
+        return sorted(of_stage.items(), key=lambda item: item[1][-1])
+    return sorted(((stage, [index]) for stage, indexes in of_stage.items() for index in indexes), key=lambda item: item[1])
 
 
 def _normally(found: Judgement, unit: str, settings: LevelSettings) -> str:

@@ -1,11 +1,14 @@
 """The normal level of a quantity, as it was measured, and whether it is above it now."""
 
 import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from recompile_watch.core.watch_settings import LevelSettings
 
 STEP = math.log(1.02)  # how fine levels are told apart: 2 %
+ONE_BY_ONE = 32  # so many measurements are judged one by one where they may change the level
 AGES_AT = 5_000  # so many measurements; then each counts half, so that the normal level follows slow change
 
 
@@ -47,6 +50,39 @@ def judge(level: Level, value: float, settings: LevelSettings, percent: int) -> 
     return Judgement(is_high, current, normal, level.n)
 
 
+def judge_all(level: Level, values: Sequence[float], settings: LevelSettings, percent: int) -> Iterator[tuple[int, Judgement]]:
+    """Takes measurements above 0, one after the other. Which of them, by index, changed what the level is, and how."""
+    index = 0
+    while index < len(values):
+        count = _uneventful(level, values[index : index + AGES_AT], settings, percent)
+        index += count
+        for value in values[index : index + (0 if count else ONE_BY_ONE)]:
+            found = judge(level, value, settings, percent)
+            if found is not None:
+                yield index, found
+            index += 1
+
+
+def _uneventful(level: Level, values: Sequence[float], settings: LevelSettings, percent: int) -> int:
+    """Takes as many of the measurements at once as certainly change nothing but the normal level; how many.
+
+    What is learned are values as high as these, so the normal level does not fall below the lowest of them, or below what it was.
+    """
+    values = values[: AGES_AT - level.n]
+    if level.is_high or level.n < settings.normal_from or not values:
+        return 0
+    seen = [*level.recent, *values]
+    normal = min(_normal(level, percent), _value_of(_bucket(min(seen))))
+    if not _is_below(max(seen), normal, settings):
+        return 0
+    learned, level.recent = seen[: -settings.recent], seen[-settings.recent :]
+    for value, count in Counter(learned).items():
+        bucket = _bucket(value)
+        level.counts[bucket] = level.counts.get(bucket, 0) + count
+    level.n += len(learned)
+    return len(values)
+
+
 def _is_below(current: float, normal: float | None, settings: LevelSettings) -> bool:
     """True where nothing says that it is too high."""
     if settings.bound is not None and current > settings.bound:
@@ -64,7 +100,7 @@ def _learn(level: Level, value: float) -> None:
     """Makes a value part of the normal level, unless it stems from a time in which the level was too high."""
     if level.is_high:
         return
-    bucket = str(round(math.log(value) / STEP))
+    bucket = _bucket(value)
     level.counts[bucket] = level.counts.get(bucket, 0) + 1
     level.n += 1
     if level.n > AGES_AT:
@@ -77,8 +113,16 @@ def _normal(level: Level, percent: int) -> float:
     for bucket in sorted(level.counts, key=int):
         wanted -= level.counts[bucket]
         if wanted <= 0:
-            return math.exp(int(bucket) * STEP)
+            return _value_of(bucket)
     return 0.0
+
+
+def _bucket(value: float) -> str:
+    return str(round(math.log(value) / STEP))
+
+
+def _value_of(bucket: str) -> float:
+    return math.exp(int(bucket) * STEP)
 
 
 def _percentile(values: list[float], percent: int) -> float:

@@ -3,9 +3,10 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from recompile_watch.core.events import Event
+from recompile_watch.core.runs import Run
 from recompile_watch.core.shelves import KeyedParts
 from recompile_watch.core.signals import Signal
 
@@ -35,6 +36,15 @@ class Condition(Protocol):
     def take(self, event: Event, sight: Sight) -> Iterable[Signal]: ...
     def run(self, steady: float) -> Iterable[Signal]: ...
     def due(self) -> float | None: ...
+
+
+@runtime_checkable
+class RunCondition(Protocol):
+    """A condition that takes many events at once, and says what it would say of each, whatever the time."""
+
+    def take_run(self, run: Run, source: str) -> Iterable[tuple[int, Signal]]:
+        """Which events of a run, by index and in their order, make it say what. source: its configured name."""
+        ...
 
 
 class EventCondition:

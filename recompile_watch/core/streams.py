@@ -10,10 +10,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
+from recompile_watch.core.bulk import Bulk
 from recompile_watch.core.errors import StoreError
 from recompile_watch.core.events import Event
 from recompile_watch.core.live import LiveLog, LiveTrace, Safe, live_reading
 from recompile_watch.core.rules import Ruleset
+from recompile_watch.core.runs import Run
 from recompile_watch.core.scan import Matcher
 from recompile_watch.core.times import TimeOptions
 
@@ -36,9 +38,9 @@ class Position(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """An event with its place in the file, and the generation that holds it."""
+    """An event, or a run of them, with its place in the file, and the generation that holds it."""
 
-    event: Event
+    event: Event | Run
     generation: int
 
 
@@ -76,9 +78,11 @@ class _Segment:
 class Stream:
     """The reading of one stream. A ``Stream`` made of its ``state`` goes on at its ``positions``."""
 
-    def __init__(self, source: str, rules: Ruleset, matcher: Matcher | None, state: Mapping[str, Any] | None = None) -> None:
-        """Raises StoreError when ``state`` is damaged."""
-        self._source, self._rules, self._matcher = source, rules, matcher
+    def __init__(
+        self, source: str, rules: Ruleset, matcher: Matcher | None, state: Mapping[str, Any] | None = None, *, bulk: Bulk | None = None
+    ) -> None:
+        """bulk: what comes as runs; None for events only. Raises StoreError when ``state`` is damaged."""
+        self._source, self._rules, self._matcher, self._bulk = source, rules, matcher, bulk
         self._reading: LiveLog | LiveTrace | None = None
         self._saved = state
         self._segments: list[_Segment] = []
@@ -97,7 +101,7 @@ class Stream:
             return []
         if self._reading is None:
             saved = None if self._saved is None else self._saved["reading"]
-            self._reading = live_reading(self._source, self._rules, self._matcher, options, piece.payload, saved)
+            self._reading = live_reading(self._source, self._rules, self._matcher, options, piece.payload, saved, self._bulk)
         events = self._begin_segment(piece, self._reading) if self._is_elsewhere(piece) else []
         self._advance(piece.payload, self._segments[-1])
         return self._placed(events + self._reading.feed(piece.payload))
@@ -156,9 +160,9 @@ class Stream:
         last = self._segments[-1] if self._segments else None
         return last is None or last.generation != piece.generation or last.offset + last.size != piece.offset or last.end != self._end[0]
 
-    def _begin_segment(self, piece: Piece, reading: LiveLog | LiveTrace) -> list[Event]:
+    def _begin_segment(self, piece: Piece, reading: LiveLog | LiveTrace) -> list[Event | Run]:
         """A new segment; a line that the one before it left unfinished ends there."""
-        events: list[Event] = []
+        events: list[Event | Run] = []
         if self._is_mid_line:
             self._advance(b"\n", None)
             events = reading.feed(b"\n")
@@ -173,12 +177,16 @@ class Stream:
             segment.size += len(payload)
             segment.lines += lines
 
-    def _placed(self, events: Iterable[Event]) -> list[Seen]:
-        """The events with their places in the files."""
+    def _placed(self, events: Iterable[Event | Run]) -> list[Seen]:
+        """The events with their places in the files; a run was read of one piece, so it stands in one segment."""
         starts = [segment.start for segment in self._segments]
         placed: list[Seen] = []
         for event in events:
-            segment = self._segments[max(bisect_right(starts, event.offset) - 1, 0)]
-            line, offset = segment.line + event.line - segment.start_line, segment.offset + event.offset - segment.start
-            placed.append(Seen(event._replace(line=line, offset=offset), segment.generation))
+            begin = event.offsets[0] if isinstance(event, Run) else event.offset
+            segment = self._segments[max(bisect_right(starts, begin) - 1, 0)]
+            offset, line = segment.offset - segment.start, segment.line - segment.start_line
+            if isinstance(event, Run):
+                placed.append(Seen(event.moved(offset, line), segment.generation))
+            else:
+                placed.append(Seen(event._replace(line=event.line + line, offset=event.offset + offset), segment.generation))
         return placed

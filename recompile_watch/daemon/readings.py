@@ -3,12 +3,15 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, date, datetime, tzinfo
+from itertools import islice
 from typing import Any
 
 from recompile_watch.core.errors import StoreError
 from recompile_watch.core.heard import Heard, Trouble, TroubleKind
+from recompile_watch.core.live import live_bulk
 from recompile_watch.core.notices import Excerpt, Place
 from recompile_watch.core.rules import Ruleset
+from recompile_watch.core.runs import Run
 from recompile_watch.core.scan import Matcher
 from recompile_watch.core.streams import Piece, Seen, Stream
 from recompile_watch.core.times import TimeOptions
@@ -41,7 +44,7 @@ class SourceReading:
         """saved: the state of each of its streams."""
         self.name = name
         self.follower = follower
-        self._zone, self._rules, self._matcher = zone, rules, matcher
+        self._zone, self._rules, self._matcher, self._bulk = zone, rules, matcher, live_bulk(rules)
         self._growing: dict[str, _Growing] = {}
         self._generation_of: dict[tuple[str, int], int] = {}
         self._troubles: list[Trouble] = []
@@ -142,9 +145,10 @@ class SourceReading:
 
     def _heard(self, stream: str, seen: list[Seen], lines: int) -> Heard:
         for item in seen:
-            if len(self._generation_of) >= MAX_PLACES:
-                self._generation_of.pop(next(iter(self._generation_of)))
-            self._generation_of[(stream, item.event.offset)] = item.generation
+            for offset in item.event.offsets if isinstance(item.event, Run) else (item.event.offset,):
+                self._generation_of[(stream, offset)] = item.generation
+        for place in list(islice(self._generation_of, max(0, len(self._generation_of) - MAX_PLACES))):
+            del self._generation_of[place]
         return Heard(self.name, stream, tuple(item.event for item in seen), lines)
 
     def _growing_of(self, stream: str) -> _Growing:
@@ -154,10 +158,10 @@ class SourceReading:
 
     def _stream(self, name: str, state: Mapping[str, Any] | None) -> Stream:
         try:
-            return Stream(name, self._rules, self._matcher, state)
+            return Stream(name, self._rules, self._matcher, state, bulk=self._bulk)
         except StoreError as error:
             self._troubles.append(Trouble(TroubleKind.STATE_CORRUPT, name, str(error)))
-            return Stream(name, self._rules, self._matcher)
+            return Stream(name, self._rules, self._matcher, bulk=self._bulk)
 
     def _times(self, now: float) -> TimeOptions:
         today: date = datetime.fromtimestamp(now, UTC).date()
