@@ -256,6 +256,7 @@ class Watch:
 
     def _step(self) -> Step:
         self._clocks.put("clock", self._clock)
+        self._casebook.advise()
         incidents: dict[str, Mapping[str, Json]] = {}
         for name in self._casebook.shelf.changed:
             found = self._casebook.get(name)
