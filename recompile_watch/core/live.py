@@ -56,6 +56,11 @@ class LiveLog:
         return self._events(self._lines.settle(), []) + _given(self._context.flush())
 
     @property
+    def lines(self) -> int:
+        """Complete lines read so far."""
+        return self._lines.lines - HEAD_LINES
+
+    @property
     def is_settled(self) -> bool:
         """True when nothing waits for lines to come."""
         return not self._lines.joiner.open and not self._lines.joiner.is_carrying and not self._context.is_waiting
@@ -112,9 +117,11 @@ class LiveTrace:
         self._reader = TraceReader(source)
         self._given = 0
         self._known = 0
+        self.lines = 0
 
     def feed(self, block: bytes) -> list[Event | Run]:
         """Takes the next bytes; the events that are certain now, in log order."""
+        self.lines += block.count(b"\n")
         return self._new(_given(self._context.push(self._reader.feed(block))))
 
     def settle(self) -> list[Event | Run]:

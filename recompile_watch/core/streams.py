@@ -103,19 +103,22 @@ class Stream:
             saved = None if self._saved is None else self._saved["reading"]
             self._reading = live_reading(self._source, self._rules, self._matcher, options, piece.payload, saved, self._bulk)
         events = self._begin_segment(piece, self._reading) if self._is_elsewhere(piece) else []
-        self._advance(piece.payload, self._segments[-1])
-        return self._placed(events + self._reading.feed(piece.payload))
+        return self._placed(events + self._fed(piece.payload, self._reading, self._segments[-1]))
 
     def finish(self, generation: int) -> list[Seen]:
         """Nothing more comes of this generation: a last line without its newline is a whole one."""
         if self._reading is None or not self._is_mid_line or self._segments[-1].generation != generation:
             return []
-        self._advance(b"\n", None)
-        return self._placed(self._reading.feed(b"\n"))
+        return self._placed(self._fed(b"\n", self._reading, None))
 
     def settle(self) -> list[Seen]:
         """Nothing more comes for now: what was waiting becomes events."""
         return [] if self._reading is None else self._placed(self._reading.settle())
+
+    @property
+    def lines(self) -> int:
+        """Complete lines that arrived, since some moment before the first of this object."""
+        return self._end[1] - 1
 
     def end_of(self, generation: int) -> int:
         """The offset behind the last byte of a generation that arrived; 0 when that is forgotten."""
@@ -164,18 +167,21 @@ class Stream:
         """A new segment; a line that the one before it left unfinished ends there."""
         events: list[Event | Run] = []
         if self._is_mid_line:
-            self._advance(b"\n", None)
-            events = reading.feed(b"\n")
+            events = self._fed(b"\n", reading, None)
         self._segments.append(_Segment(*self._end, piece.generation, piece.offset, piece.line))
         return events
 
-    def _advance(self, payload: bytes, segment: _Segment | None) -> None:
-        lines = payload.count(b"\n")
+    def _fed(self, payload: bytes, reading: LiveLog | LiveTrace, segment: _Segment | None) -> list[Event | Run]:
+        """What the next bytes give. segment: where they stand, None for a newline that stands in no file."""
+        before = reading.lines
+        events = reading.feed(payload)
+        lines = reading.lines - before
         self._end = self._end[0] + len(payload), self._end[1] + lines
         self._is_mid_line = not payload.endswith(b"\n")
         if segment is not None:
             segment.size += len(payload)
             segment.lines += lines
+        return events
 
     def _placed(self, events: Iterable[Event | Run]) -> list[Seen]:
         """The events with their places in the files; a run was read of one piece, so it stands in one segment."""

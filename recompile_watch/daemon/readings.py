@@ -21,6 +21,7 @@ from recompile_watch.store import Changes
 from recompile_watch.zones import LocalZone
 
 SETTLE_S = 0.25  # a record is written at once; without a line for so long it is complete
+TURN_BYTES, READ_BYTES = 16 << 20, 1 << 20
 MAX_PLACES = 10_000
 LINES_BEFORE, LINES_AFTER = 1, 5
 
@@ -53,19 +54,25 @@ class SourceReading:
             self._growing[stream] = _Growing(self._stream(stream, state))
 
     def poll(self, now: float, monotonic: float) -> tuple[list[Heard], list[Trouble]]:
-        """What is new: events, and troubles with the reading itself."""
+        """What is new, of a burst about ``TURN_BYTES``: events, and troubles with the reading itself.
+
+        It reads little at a time, so that the bytes of a burst are never in memory together.
+        """
         heard: list[Heard] = []
         troubles, self._troubles = self._troubles, []
-        for item in self.follower.poll(now):
-            match item:
-                case Chunk():
-                    heard.append(self._chunk(item, now, monotonic))
-                case GenerationStarted():
-                    self._growing_of(item.stream).is_dirty = True
-                case GenerationEnded():
-                    heard += self._ended(item)
-                case Trouble():
-                    troubles.append(item)
+        for _ in range(TURN_BYTES // READ_BYTES):
+            for item in self.follower.poll(now, READ_BYTES):
+                match item:
+                    case Chunk():
+                        heard.append(self._chunk(item, now, monotonic))
+                    case GenerationStarted():
+                        self._growing_of(item.stream).is_dirty = True
+                    case GenerationEnded():
+                        heard += self._ended(item)
+                    case Trouble():
+                        troubles.append(item)
+            if not self.follower.has_more:
+                break
         return heard, troubles
 
     def settle(self, monotonic: float, *, at_once: bool = False) -> list[Heard]:
@@ -124,14 +131,14 @@ class SourceReading:
     def _chunk(self, chunk: Chunk, now: float, monotonic: float) -> Heard:
         growing = self._growing_of(chunk.stream)
         growing.fed_at, growing.is_dirty = monotonic, True
-        piece = Piece(chunk.generation, chunk.offset, chunk.line, chunk.payload)
+        piece, before = Piece(chunk.generation, chunk.offset, chunk.line, chunk.payload), growing.stream.lines
         try:
             seen = growing.stream.feed(piece, self._times(now))
         except StoreError as error:  # the saved state is damaged: begin here without it
             self._troubles.append(Trouble(TroubleKind.STATE_CORRUPT, chunk.stream, str(error)))
-            growing.stream = self._stream(chunk.stream, None)
+            growing.stream, before = self._stream(chunk.stream, None), 0
             seen = growing.stream.feed(piece, self._times(now))
-        return replace(self._heard(chunk.stream, seen, chunk.payload.count(b"\n")), is_backlog=chunk.is_backlog)
+        return replace(self._heard(chunk.stream, seen, growing.stream.lines - before), is_backlog=chunk.is_backlog)
 
     def _ended(self, item: GenerationEnded) -> list[Heard]:
         growing = self._growing_of(item.stream)
