@@ -35,7 +35,7 @@ class Conditions:
         for condition in self._all:
             for kind in sorted(condition.kinds):
                 self._by_kind.setdefault(kind, []).append(condition)
-
+        self._of_runs = {kind: [one for one in found if isinstance(one, RunCondition)] for kind, found in self._by_kind.items()}
         self.timed = frozenset(kind for condition in self._all if not isinstance(condition, EventCondition) for kind in condition.kinds)
 
     @property
@@ -52,12 +52,11 @@ class Conditions:
 
     def takes_runs(self, kind: str) -> bool:
         """True when none of the conditions must see each event of a kind by itself."""
-        return all(isinstance(condition, RunCondition) for condition in self._by_kind.get(kind, ()))
+        return len(self._of_runs.get(kind, ())) == len(self._by_kind.get(kind, ()))
 
     def take_run(self, run: Run, source: str) -> Iterator[tuple[int, Signal]]:
         """What the events of a run make them say, in their order."""
-        taking = (condition for condition in self._by_kind.get(run.kind, ()) if isinstance(condition, RunCondition))
-        return merge(*(condition.take_run(run, source) for condition in taking), key=itemgetter(0))
+        return merge(*(condition.take_run(run, source) for condition in self._of_runs.get(run.kind, ())), key=itemgetter(0))
 
     def matters(self, event: Event, sight: Sight) -> bool:
         """False for an event that is no problem at its time."""

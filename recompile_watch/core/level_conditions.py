@@ -60,44 +60,49 @@ class MemoryCondition(EventCondition):
         """A measurement."""
         peak = number(event.extra.get("peak_mb"))
         if peak is not None and peak > 0:
-            model, stage = event.extra.get("model"), event.extra.get("stage")
-            for _, signal in self._measured(model, stage, [peak]):
-                yield signal
+            model = event.extra.get("model")
+            for _, found in self._judged(key := _stage(model, event.extra.get("stage")), [peak]):
+                yield self._signal(key, model, found)
 
     def take_run(self, run: Run, source: str) -> Iterator[tuple[int, Signal]]:
         """Many measurements: those of each stage of a model are judged together, as nothing connects them with others."""
-        of_stage: dict[tuple[object, object], list[int]] = {}
-        peaks = list(map(number, run.column("peak_mb")))
-        for index, (name, peak) in enumerate(zip(zip(run.column("model"), run.column("stage"), strict=True), peaks, strict=True)):
+        models, peaks = run.column("model"), list(map(number, run.column("peak_mb")))
+        names = list(zip(models, run.column("stage"), strict=True))
+        keys = {name: _stage(*name) for name in dict.fromkeys(names)}
+        of_key: dict[str, list[int]] = {key: [] for key in keys.values()}
+        for index, (name, peak) in enumerate(zip(names, peaks, strict=True)):
             if peak is not None and peak > 0:
-                of_stage.setdefault(name, []).append(index)
-        found: list[tuple[int, Signal]] = []
-        for (model, stage), indexes in _in_order(of_stage, has_room=len(self._levels) + len(of_stage) <= MAX_LEVELS):
+                of_key[keys[name]].append(index)
+        signals: list[tuple[int, Signal]] = []
+        for key, indexes in _in_order(of_key, has_room=len(self._levels) + len(of_key) <= MAX_LEVELS):
             values = [peak for index in indexes if (peak := peaks[index]) is not None]
-            found += [(indexes[number], signal) for number, signal in self._measured(model, stage, values)]
-        return iter(sorted(found, key=itemgetter(0)))
+            signals += [(indexes[place], self._signal(key, models[indexes[place]], found)) for place, found in self._judged(key, values)]
+        return iter(sorted(signals, key=itemgetter(0)))
 
-    def _measured(self, model: object, stage: object, peaks: Sequence[float]) -> Iterator[tuple[int, Signal]]:
-        """Takes the peaks of one stage; which of them, by index, say what."""
-        key = f"{model or 'unknown'} {str(stage or 'unknown stage').replace('_', ' ')}"
+    def _judged(self, key: str, peaks: Sequence[float]) -> Iterator[tuple[int, Judgement]]:
+        """Takes the peaks of one stage; which of them, by index, changed what is thought of it."""
         level = self._levels.get(key) or Level()
-        for index, found in judge_all(level, peaks, self._settings, 50):
-            yield index, Signal(
-                "memory_high", key, "warning", f"{key} takes {found.current:.0f} MB of GPU memory, {_normally(found, 'MB', self._settings)}",
-                "The next larger batch, or another program on the GPU, may run out of memory.", model=model if isinstance(model, str) else None,
-                is_over=not found.is_high, remedies=("reduce_batch",),
-            )  # fmt: skip
+        yield from judge_all(level, peaks, self._settings, 50)
         self._levels.put(key, level)
 
+    def _signal(self, key: str, model: object, found: Judgement) -> Signal:
+        return Signal(
+            "memory_high", key, "warning", f"{key} takes {found.current:.0f} MB of GPU memory, {_normally(found, 'MB', self._settings)}",
+            "The next larger batch, or another program on the GPU, may run out of memory.", model=model if isinstance(model, str) else None,
+            is_over=not found.is_high, remedies=("reduce_batch",),
+        )  # fmt: skip
 
-Measured = tuple[tuple[object, object], list[int]]
+
+def _stage(model: object, stage: object) -> str:
+    """A stage of a model, as it is shown."""
+    return f"{model or 'unknown'} {str(stage or 'unknown stage').replace('_', ' ')}"
 
 
-def _in_order(of_stage: Mapping[tuple[object, object], list[int]], *, has_room: bool) -> list[Measured]:
+def _in_order(of_key: Mapping[str, list[int]], *, has_room: bool) -> list[tuple[str, list[int]]]:
     """The measurements by stage, the stage that was measured last at the end; one by one where a level might be dropped meanwhile."""
     if has_room:
-        return sorted(of_stage.items(), key=lambda item: item[1][-1])
-    return sorted(((stage, [index]) for stage, indexes in of_stage.items() for index in indexes), key=lambda item: item[1])
+        return sorted(((key, indexes) for key, indexes in of_key.items() if indexes), key=lambda item: item[1][-1])
+    return sorted(((key, [index]) for key, indexes in of_key.items() for index in indexes), key=itemgetter(1))
 
 
 def _normally(found: Judgement, unit: str, settings: LevelSettings) -> str:

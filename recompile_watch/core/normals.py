@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from recompile_watch.core.watch_settings import LevelSettings
 
@@ -76,8 +77,7 @@ def _uneventful(level: Level, values: Sequence[float], settings: LevelSettings, 
     if not _is_below(max(seen), normal, settings):
         return 0
     learned, level.recent = seen[: -settings.recent], seen[-settings.recent :]
-    for value, count in Counter(learned).items():
-        bucket = _bucket(value)
+    for bucket, count in Counter(map(_bucket, learned)).items():
         level.counts[bucket] = level.counts.get(bucket, 0) + count
     level.n += len(learned)
     return len(values)
@@ -117,6 +117,7 @@ def _normal(level: Level, percent: int) -> float:
     return 0.0
 
 
+@lru_cache(maxsize=4096)
 def _bucket(value: float) -> str:
     return str(round(math.log(value) / STEP))
 

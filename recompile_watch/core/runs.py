@@ -7,6 +7,7 @@ something is to be said of one: ``Run.event`` gives the very event that reading 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, pairwise, repeat
+from math import inf
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -32,7 +33,7 @@ class Metrics(NamedTuple):
         """A name, or a number that a report wants, of all lines; None where a line shows none."""
         if name in _NAMES:
             return [getattr(form, name) for form in self.forms]
-        return [number(decode(text[form.numbers[name]])) for text, form in zip(self.texts, self.forms, strict=True)]
+        return _numbers([text[form.numbers[name]] for text, form in zip(self.texts, self.forms, strict=True)])
 
     def row(self, number: int) -> Fields:
         """The further fields of one line's event."""
@@ -132,7 +133,7 @@ def _table_run(source: str, table: TableRows) -> Run:
 
 
 def _metric_runs(source: str, rows: Sequence[Rows], borders: Sequence[int]) -> Iterator[Run]:
-    lines = [line for part in rows for line in zip(part.offsets, _numbers(part), repeat(part.by), part.lines, part.forms, strict=False)]
+    lines = [line for part in rows for line in zip(part.offsets, _line_numbers(part), repeat(part.by), part.lines, part.forms, strict=False)]
     offsets, numbers, by, texts, forms = zip(*sorted(lines, key=itemgetter(0)), strict=True)
     cuts = {0, len(offsets), *(bisect_left(offsets, border) for border in borders)}
     if len({part.by.rule.event for part in rows}) > 1:
@@ -142,13 +143,22 @@ def _metric_runs(source: str, rows: Sequence[Rows], borders: Sequence[int]) -> I
         yield Run(by[begin].rule.event, source, offsets[begin:end], numbers[begin:end], cells)
 
 
-def _numbers(rows: Rows) -> Iterator[int]:
+def _line_numbers(rows: Rows) -> Iterator[int]:
     """The line number of each row."""
     place, line = rows.known
     for offset in rows.offsets:
         line += rows.region.count(b"\n", place - rows.base, offset - rows.base)
         place = offset
         yield line
+
+
+def _numbers(cells: list[bytes]) -> list[float | None]:
+    """Each cell as a finite number; None for one that is none."""
+    try:
+        values: list[float | None] = list(map(float, cells))
+    except ValueError:
+        return [number(decode(cell)) for cell in cells]
+    return [number(decode(cell)) for cell in cells] if inf in values or -inf in values else values
 
 
 def _int(cell: bytes) -> int | None:
