@@ -6,7 +6,6 @@ a line that an earlier record took, and that could begin another, would be read 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from operator import itemgetter
 from typing import Any
 
@@ -27,12 +26,6 @@ from recompile_watch.core.times import TimeOptions, TimeResolver
 from recompile_watch.core.trace import TraceReader, is_trace
 
 Safe = tuple[int, int]  # offset and line number
-
-
-def live_bulk(rules: Ruleset) -> Bulk:
-    """What a watch reads in bulk: all but quotes, of which each may end an incident."""
-    bulk = Bulk.of(rules)
-    return replace(bulk, rows={number: row for number, row in bulk.rows.items() if row.rule.event != "quote"})
 
 
 class LiveLog:

@@ -13,9 +13,11 @@ from typing import NamedTuple
 
 from recompile_watch.core.events import Event
 from recompile_watch.core.prefix_grammar import Stamp
+from recompile_watch.core.readers import spread_bps
 from recompile_watch.core.rows import HEADER, HeaderForm, RowForm, RowPattern, Rows
 from recompile_watch.core.rules import captures
 from recompile_watch.core.sightings import Fields, TableRows, decode, extra_fields, number, typed, typed_fields
+from recompile_watch.core.sums import real_quotes
 
 _NAMES = frozenset({"stage", "model", "symbol"})
 _COUNTER = ("count", "num_samples", "samples_per_batch")
@@ -41,7 +43,12 @@ class Metrics(NamedTuple):
         header = HEADER.match(text)
         match = rule.pattern.match(text[header.end() if header is not None else 0 : -1])
         assert match is not None
-        return extra_fields(rule, typed_fields(rule, captures(match)))
+        fields = typed_fields(rule, captures(match))
+        if rule.reader == "quote":
+            bid, ask = fields["bid"], fields["ask"]
+            assert isinstance(bid, float) and isinstance(ask, float)
+            fields["spread_bps"] = spread_bps(bid, ask)
+        return extra_fields(rule, fields)
 
     def stamps(self) -> Iterable[tuple[Stamp | None, int]]:
         """The times as printed, each with the number of lines that follow each other with it."""
@@ -133,7 +140,10 @@ def _table_run(source: str, table: TableRows) -> Run:
 
 
 def _metric_runs(source: str, rows: Sequence[Rows], borders: Sequence[int]) -> Iterator[Run]:
+    rows = [real_quotes(part) for part in rows]
     lines = [line for part in rows for line in zip(part.offsets, _line_numbers(part), repeat(part.by), part.lines, part.forms, strict=False)]
+    if not lines:
+        return
     offsets, numbers, by, texts, forms = zip(*sorted(lines, key=itemgetter(0)), strict=True)
     cuts = {0, len(offsets), *(bisect_left(offsets, border) for border in borders)}
     if len({part.by.rule.event for part in rows}) > 1:

@@ -7,6 +7,7 @@ that the machine slept, and nothing counts as quiet in a time that nobody observ
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import NamedTuple
 
 from recompile_watch.core.agenda import Agenda
@@ -190,12 +191,14 @@ class Watch:
     def _take_run(self, dated: "_DatedRun", heard: Heard, now: float, *, is_first: bool) -> None:
         """Takes a run as its events one by one: nothing else happens at their times but what a condition says of one."""
         run, times = dated
+        latest = list(accumulate(times, max))
         self._reach(min(times[0], now), is_first=is_first)
         for index, signal in self._course.take_run(run, heard.source):
-            self._run_to(min(max(times[: index + 1]), now))
-            self._course.signal(signal, run.event(index), times[index], is_backlog=heard.is_backlog)
+            self._run_to(min(latest[index], now))
+            event = None if signal.is_over else run.event(index)
+            self._course.signal(signal, event, times[index], is_backlog=heard.is_backlog)
             self._run_to(self._clock.wall)
-        self._run_to(min(max(times), now))
+        self._run_to(min(latest[-1], now))
 
     def _go_back(self, heard: Sequence[Heard], now: float) -> None:
         """Old logs are read at the first start: from here on time is theirs, so that what was over in them is over."""

@@ -6,9 +6,9 @@ from datetime import UTC, date, datetime, tzinfo
 from itertools import islice
 from typing import Any
 
+from recompile_watch.core.bulk import Bulk
 from recompile_watch.core.errors import StoreError
 from recompile_watch.core.heard import Heard, Trouble, TroubleKind
-from recompile_watch.core.live import live_bulk
 from recompile_watch.core.notices import Excerpt, Place
 from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.runs import Run
@@ -45,7 +45,7 @@ class SourceReading:
         """saved: the state of each of its streams."""
         self.name = name
         self.follower = follower
-        self._zone, self._rules, self._matcher, self._bulk = zone, rules, matcher, live_bulk(rules)
+        self._zone, self._rules, self._matcher, self._bulk = zone, rules, matcher, Bulk.of(rules)
         self._growing: dict[str, _Growing] = {}
         self._generation_of: dict[tuple[str, int], int] = {}
         self._troubles: list[Trouble] = []

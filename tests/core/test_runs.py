@@ -10,9 +10,9 @@ from itertools import chain, zip_longest
 
 import pytest
 
+from recompile_watch.core.bulk import Bulk
 from recompile_watch.core.events import Event
 from recompile_watch.core.heard import Heard
-from recompile_watch.core.live import live_bulk
 from recompile_watch.core.moments import epoch_of
 from recompile_watch.core.normals import Judgement, Level, judge, judge_all
 from recompile_watch.core.runs import Run
@@ -88,7 +88,7 @@ def blocks(log: bytes, seed: int) -> Iterator[tuple[int, int, bytes]]:
 
 def stream(state: object = None, *, in_bulk: bool) -> Stream:
     """A stream that begins, or goes on from a state that went through JSON."""
-    bulk = live_bulk(rules()) if in_bulk else None
+    bulk = Bulk.of(rules()) if in_bulk else None
     return Stream("bot.log", rules(), matcher(), None if state is None else json.loads(json.dumps(state)), bulk=bulk)
 
 
