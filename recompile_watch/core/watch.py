@@ -84,8 +84,13 @@ class Watch:
             self._schedule()
 
     def feed(self, heard: Sequence[Heard], troubles: Sequence[Trouble], now: float) -> Step:
+        """Takes in what was read since the last call, and gives what came of it."""
+        self.hear(heard, troubles, now)
+        return self._step()
+
+    def hear(self, heard: Sequence[Heard], troubles: Sequence[Trouble], now: float) -> None:
         """Takes in what was read since the last call: each stream in log order, and several streams in order of time
-        where that is known."""
+        where that is known. The next ``feed`` gives what comes of it too."""
         is_old = bool(heard) and all(one.is_backlog for one in heard)
         if not self._is_new and now < self._clock.wall - BACK_S:
             self._arrive(now)
@@ -110,7 +115,6 @@ class Watch:
         for trouble in troubles:
             self._course.trouble(trouble)
         self._run_to(self._clock.wall)
-        return self._step()
 
     def tick(self, now: float) -> Step:
         """Time passed: what is over ends, what waited goes out."""
