@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, pairwise, repeat
 from math import inf
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 from recompile_watch.core.events import Event
@@ -21,6 +21,7 @@ from recompile_watch.core.sums import real_quotes
 
 _NAMES = frozenset({"stage", "model", "symbol"})
 _COUNTER = ("count", "num_samples", "samples_per_batch")
+_SHORT = 10  # a number of so few digits needs no look at what it may be
 Settings = tuple[int | None, int | None]
 
 
@@ -34,7 +35,7 @@ class Metrics(NamedTuple):
     def column(self, name: str) -> Sequence[object]:
         """A name, or a number that a report wants, of all lines; None where a line shows none."""
         if name in _NAMES:
-            return [getattr(form, name) for form in self.forms]
+            return list(map(attrgetter(name), self.forms))
         return _numbers([text[form.numbers[name]] for text, form in zip(self.texts, self.forms, strict=True)])
 
     def row(self, number: int) -> Fields:
@@ -122,9 +123,8 @@ class Run(NamedTuple):
 
     def moved(self, offset: int, line: int) -> "Run":
         """The same so many bytes and lines further on."""
-        if not offset and not line:
-            return self
-        return self._replace(offsets=[one + offset for one in self.offsets], lines=[one + line for one in self.lines])
+        offsets = [one + offset for one in self.offsets] if offset else self.offsets
+        return self._replace(offsets=offsets, lines=[one + line for one in self.lines]) if offset or line else self
 
 
 def runs_of(source: str, rows: Sequence[Rows], tables: Sequence[TableRows], borders: Sequence[int]) -> list[Run]:
@@ -172,5 +172,7 @@ def _numbers(cells: list[bytes]) -> list[float | None]:
 
 
 def _int(cell: bytes) -> int | None:
+    if cell.isdigit() and len(cell) < _SHORT:
+        return int(cell)
     value = typed(decode(cell), "int")
     return value if isinstance(value, int) else None

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, date, datetime, tzinfo
-from itertools import islice
+from itertools import islice, repeat
 from typing import Any
 
 from recompile_watch.core.bulk import Bulk
@@ -152,8 +152,8 @@ class SourceReading:
 
     def _heard(self, stream: str, seen: list[Seen], lines: int) -> Heard:
         for item in seen:
-            for offset in item.event.offsets if isinstance(item.event, Run) else (item.event.offset,):
-                self._generation_of[(stream, offset)] = item.generation
+            offsets = item.event.offsets if isinstance(item.event, Run) else (item.event.offset,)
+            self._generation_of.update(dict.fromkeys(zip(repeat(stream), offsets, strict=False), item.generation))
         for place in list(islice(self._generation_of, max(0, len(self._generation_of) - MAX_PLACES))):
             del self._generation_of[place]
         return Heard(self.name, stream, tuple(item.event for item in seen), lines)
