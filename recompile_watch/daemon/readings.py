@@ -21,7 +21,8 @@ from recompile_watch.store import Changes
 from recompile_watch.zones import LocalZone
 
 SETTLE_S = 0.25  # a record is written at once; without a line for so long it is complete
-POLL_BYTES, READ_BYTES = 4 << 20, 1 << 20
+POLLS = 4  # that one look at a source takes of a burst
+READ_BYTES = 1 << 19  # less than a block of a file, so that each poll gives one
 MAX_PLACES = 10_000
 LINES_BEFORE, LINES_AFTER = 1, 5
 
@@ -54,13 +55,13 @@ class SourceReading:
             self._growing[stream] = _Growing(self._stream(stream, state))
 
     def poll(self, now: float, monotonic: float) -> tuple[list[Heard], list[Trouble]]:
-        """What is new, of a burst about ``POLL_BYTES``: events, and troubles with the reading itself.
+        """What is new, of a burst its next few megabytes: events, and troubles with the reading itself.
 
         It reads little at a time, so that the bytes of a burst are never in memory together.
         """
         heard: list[Heard] = []
         troubles, self._troubles = self._troubles, []
-        for _ in range(POLL_BYTES // READ_BYTES):
+        for _ in range(POLLS):
             for item in self.follower.poll(now, READ_BYTES):
                 match item:
                     case Chunk():
