@@ -10,7 +10,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import compress, pairwise
+from itertools import accumulate, compress, islice, pairwise
 from typing import NamedTuple
 
 from recompile_watch.core.prefix_grammar import LOGGING_LINE, Stamp
@@ -158,8 +158,11 @@ class BulkReader:
         fixed = by.fields(title) if stamp is not None and title.isascii() else None
         if fixed is None:
             return None
-        texts = decode(region[end - len(title) : stop - 1]).split("\n")
-        return table_of(by.rule, self.source, stamp, texts, fixed, range(line, line + len(texts)), (start + offset, stop + offset))
+        rows = region[end - len(title) : stop - 1]
+        texts = decode(rows).split("\n")
+        table = table_of(by.rule, self.source, stamp, texts, fixed, range(line, line + len(texts)), (start + offset, stop + offset))
+        widths = [len(text) + 1 for text in rows.split(b"\n")[:-1]]
+        return table._replace(offsets=[start + offset, *islice(accumulate(widths, initial=end - len(title) + offset), 1, None)])
 
 
 def _take_rows(none: Rows, shapes: Shapes, places: list[int], found: list[Rows]) -> list[int]:

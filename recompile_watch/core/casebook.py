@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from recompile_watch.core.events import TORCH_KINDS, Event
 from recompile_watch.core.findings import LIMIT_KIND, Finding, group_key
@@ -25,6 +26,7 @@ FEW_EVENTS = 4
 MAX_TEXT_CHARS = 4_000  # fingerprint and title look at less
 EACH_TOLD_ANEW = 16  # so many events are judged one by one, later ones at each doubling
 MAX_RAW = 4_000
+MAX_UNADVISED = 64
 MAX_LIMITS = 64
 MAX_NEAR = 64
 MAX_LOOKED_AT = 200
@@ -46,6 +48,14 @@ class Counter:
     overflowed: int = 0
 
 
+class _Signalled(NamedTuple):
+    """What the advice of a condition is made of: what it said, and the events of its incident and of those related to it."""
+
+    signal: Signal
+    events: list[Remembered]
+    related: list[Remembered]
+
+
 @dataclass(frozen=True, slots=True)
 class Moment:
     """When something is taken in. at: epoch seconds by the log's time. wall, steady: of the clocks."""
@@ -63,10 +73,11 @@ class Casebook:
         self._heads = Shelf("head", Head, parts, MAX_INCIDENTS * 2)
         self._tails = Shelf("tail", Tail, parts, MAX_INCIDENTS * 2)
         self._counter = Shelf("counter", Counter, parts, 1)
-        self._retelling, self._host = retelling, host
+        self._retelling, self._judging, self._host = retelling, retelling.without_advice(), host
         self._by_problem: dict[Problem, str] = {}
         self._by_place: dict[tuple[str, str | None], dict[str, None]] = {}
         self._by_kind: dict[str, dict[str, None]] = {}
+        self._unadvised: dict[str, _Signalled] = {}
         self._raw: dict[tuple[object, ...], Problem] = {}
         self.gone: dict[str, float | None] = {}  # forgotten since this was emptied last: when it was over, in epoch seconds, if it was
         self._held = sum(len(part.events) for shelf in (self._heads, self._tails) for part in shelf.values())
@@ -173,36 +184,51 @@ class Casebook:
 
     def finding(self, incident: Incident) -> Finding | None:
         """What ``analyze`` would say of an incident that is made of events."""
+        return self._finding(incident, self._retelling)
+
+    def _finding(self, incident: Incident, retelling: Retelling) -> Finding | None:
         head, tail = self._heads.get(incident.id), self._tails.get(incident.id)
         if head is None or incident.has_own_words:
             return None
         own = head.events + (tail.events if tail else [])
         if incident.subject == OTHERS:
-            finding = self._retelling.finding_of(own[-1])
+            finding = retelling.finding_of(own[-1])
             title = f"More different problems of the kind '{incident.kind.replace('_', ' ')}' than can be followed one by one"
             return None if finding is None else replace(finding, title=title, advice=())
-        return self._retelling.finding(incident, own, self._related(incident), tail.left_out if tail else 0)
+        return retelling.finding(incident, own, self._related(incident), tail.left_out if tail else 0)
 
     def retell(self, incident: Incident) -> str:
         """Makes the words of an incident anew; its severity by them."""
-        finding = self.finding(incident)
+        finding = self._finding(incident, self._judging)  # the advice is made when it is told: it is long
         if finding is None:
             return incident.severity
-        incident.words = replace(words_of(finding, incident.count), advice=())  # made anew when it is told: it is long
+        incident.words = words_of(finding, incident.count)
         incident.model = incident.model or finding.model
         self.shelf.put(incident.id, incident)
         return finding.severity
 
     def words(self, incident: Incident) -> Words:
         """The words of an incident as they are now, with its advice."""
+        self.advise()
         finding = self.finding(incident)
         return incident.words if finding is None else words_of(finding, incident.count)
 
     def tell(self, incident: Incident, signal: Signal) -> None:
-        """Takes over the words of a condition."""
-        incident.words = self._retelling.words_of_signal(signal, self.events_of(incident), self._related(incident))
+        """Takes over the words of a condition; ``advise`` adds the advice, for it may be told again before anybody asks."""
+        incident.words = Words(signal.title, signal.cost, signal.cause)
         incident.has_own_words, incident.is_lasting = True, signal.is_lasting
+        self._unadvised[incident.id] = _Signalled(signal, self.events_of(incident), list(self._related(incident)))
         self.shelf.put(incident.id, incident)
+        if len(self._unadvised) >= MAX_UNADVISED:
+            self.advise()
+
+    def advise(self) -> None:
+        """Adds the advice to the words of the conditions that were told, by what was known of each when it was told last."""
+        for name, signalled in self._unadvised.items():
+            incident = self.shelf.get(name)
+            if incident is not None:
+                incident.words = replace(incident.words, advice=self._retelling.advice_of_signal(*signalled))
+        self._unadvised.clear()
 
     def events_of(self, incident: Incident) -> list[Remembered]:
         """The events that an incident remembers."""

@@ -1,6 +1,8 @@
 """All conditions together: which events each of them takes, and what they say."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from heapq import merge
+from operator import itemgetter
 
 from recompile_watch.core.absence import Absence
 from recompile_watch.core.compile_conditions import HeadroomCondition, LateRecompilesCondition
@@ -11,8 +13,9 @@ from recompile_watch.core.mode_conditions import DriftCondition
 from recompile_watch.core.quote_conditions import QuoteCondition
 from recompile_watch.core.rate_conditions import RateCondition
 from recompile_watch.core.return_conditions import MissingSymbolCondition, ReturnCondition
+from recompile_watch.core.runs import Run
 from recompile_watch.core.shelves import KeyedParts
-from recompile_watch.core.sight import Condition, EventCondition, Sight, Unjudged
+from recompile_watch.core.sight import Condition, EventCondition, RunCondition, Sight, Unjudged
 from recompile_watch.core.signals import Signal
 from recompile_watch.core.watch_settings import WatchSettings
 
@@ -33,7 +36,7 @@ class Conditions:
         for condition in self._all:
             for kind in sorted(condition.kinds):
                 self._by_kind.setdefault(kind, []).append(condition)
-
+        self._of_runs = {kind: [one for one in found if isinstance(one, RunCondition)] for kind, found in self._by_kind.items()}
         self.timed = frozenset(kind for condition in self._all if not isinstance(condition, EventCondition) for kind in condition.kinds)
 
     @property
@@ -47,6 +50,14 @@ class Conditions:
         """What an event makes them say."""
         for condition in self._by_kind.get(event.kind, ()):
             yield from condition.take(event, sight)
+
+    def takes_runs(self, kind: str) -> bool:
+        """True when none of the conditions must see each event of a kind by itself."""
+        return len(self._of_runs.get(kind, ())) == len(self._by_kind.get(kind, ()))
+
+    def take_run(self, run: Run, source: str) -> Iterator[tuple[int, Signal]]:
+        """What the events of a run make them say, in their order."""
+        return merge(*(condition.take_run(run, source) for condition in self._of_runs.get(run.kind, ())), key=itemgetter(0))
 
     def matters(self, event: Event, sight: Sight) -> bool:
         """False for an event that is no problem at its time."""

@@ -5,13 +5,14 @@ the latency that the bot prints nowhere, and the compile mode that shows only in
 """
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
 from recompile_watch.core.compile_id import without_attempt
 from recompile_watch.core.counters import DERIVE_MIN_S
 from recompile_watch.core.events import EXTRA_FIELDS, Event, event_from_json, event_to_json
+from recompile_watch.core.runs import Metrics, Run
 from recompile_watch.core.sightings import TableRows
 from recompile_watch.core.sums import Seen, Sums, offset_of
 from recompile_watch.core.times import TimeResolver
@@ -37,7 +38,8 @@ _TAILS = frozenset({"torch.compile_error.user_code", "torch.compile_error.contex
 Key = tuple[int | None, int | None]
 _K = TypeVar("_K")
 _V = TypeVar("_V")
-Item = Event | TableRows | Sums
+Item = Event | TableRows | Sums | Run
+_IN_USE = ("pipeline_loaded", "usage", "predict_begin")  # stages in which a model works
 
 
 class _Window(NamedTuple):
@@ -63,7 +65,7 @@ class Context:
 
     def __init__(self, times: TimeResolver) -> None:
         self._times = times
-        self._queue: deque[_Held | TableRows | Sums] = deque()
+        self._queue: deque[_Held | TableRows | Sums | Run] = deque()
         self._waiting: dict[Key, _Held] = {}
         self._last_limit_error: _Held | None = None
         self._announced: list[_Held] = []
@@ -73,7 +75,7 @@ class Context:
 
     def state(self) -> dict[str, object]:
         """Everything that later lines depend on, as JSON values, for ``resume``. Sums and tables cannot be part of it."""
-        held = [item for item in self._queue if isinstance(item, _Held)]
+        held = [one for item in self._queue for one in _each(item)]
         twin = self._last_limit_error
         return {
             "times": self._times.state(),
@@ -110,11 +112,15 @@ class Context:
         """The offset of the first thing that is held, else ``end``."""
         return min((item.event.offset for item in self._queue if isinstance(item, _Held)), default=end)
 
-    def push(self, seen: Iterable[Seen]) -> list[Item]:
-        """Takes sightings, tables and sums in log order; what is now certain."""
+    def push(self, seen: Iterable[Seen | Run]) -> list[Item]:
+        """Takes sightings, tables, sums and runs in log order; what is now certain."""
         ready: list[Item] = []
         for item in seen:
             match item:
+                case Run():
+                    self._queue.extend(self._run(item))
+                    ready += self._release(item.offsets[-1])
+                    continue
                 case Sums():
                     self._queue.append(self._sums(item))
                 case TableRows():
@@ -142,6 +148,44 @@ class Context:
                 event = _metric_event(sums, 0, offset, time, model=model, symbol=symbol)
                 self._queue.append(_Held(_derived_latency(event, *calls), "context.latency", False))
         return sums._replace(times=times, moments=[], dated=dated)
+
+    def _run(self, run: Run) -> Iterator[Run | _Held]:
+        """A run with its times; those of its events that tell about compile mode or latency come out of it."""
+        run = run._replace(times=[time for stamp, n in run.stamps() for time in [self._times.resolve(stamp)] * n])
+        begin = 0
+        for index, found in self._told_by(run):
+            if begin < index:
+                yield run.cut(begin, index)
+            yield from (_Held(event, "context.run", False) for event in found)
+            begin = index + 1
+        if begin == 0:
+            yield run
+        elif begin < run.n:
+            yield run.cut(begin, run.n)
+
+    def _told_by(self, run: Run) -> Iterator[tuple[int, list[Event]]]:
+        """The events of a run that tell more than they say: the index of each, it and what it tells."""
+        if not isinstance(run.cells, Metrics):
+            return
+        counters = {index: (calls, settings) for index, calls, settings in run.cells.counters()}
+        for index in sorted({*counters, *self._in_use(run)}):
+            found: list[Event] = []
+            time, symbol = run.times[index], run.cells.forms[index].symbol
+            calls, settings = counters.get(index, (None, ()))
+            latency = self._calls((None, *settings), calls, time, symbol) if calls is not None and time is not None else None
+            if latency is not None or str(run.cells.forms[index].model) in self._loading:
+                event = run.event(index)
+                found = [event, *(held.event for held in self._loaded(event))]
+                found += [_derived_latency(event, *latency)] if latency is not None else []
+            if len(found) > 1:
+                yield index, found
+
+    def _in_use(self, run: Run) -> list[int]:
+        """The events of a run that show a model in use, of models that were loaded and did not say that they compile."""
+        if not self._loading or run.kind != "gpu_memory":
+            return []
+        names = zip(run.column("model"), run.column("stage"), strict=True)
+        return [index for index, (model, stage) in enumerate(names) if stage in _IN_USE and str(model) in self._loading]
 
     def flush(self) -> list[Item]:
         """The rest, at the end of the source."""
@@ -246,7 +290,7 @@ class Context:
         model = str(event.extra.get("model"))
         found: list[_Held] = []
         loading = self._loading.get(model)
-        if loading is not None and event.extra.get("stage") in ("pipeline_loaded", "usage", "predict_begin"):
+        if loading is not None and event.extra.get("stage") in _IN_USE:
             # The wrapper says "Using torch.compile" at once when it compiles; the model is loaded and it never did.
             del self._loading[model]
             extra = {**EXTRA_FIELDS["compile_mode"], "model": event.extra.get("model"), "compiled": False}
@@ -280,6 +324,16 @@ class Context:
         is_over = is_enough or symbol != first.symbol
         _keep(self._counts, key, _Window(count, now, symbol, last) if is_over else first._replace(last=last), MAX_COUNTERS)
         return (elapsed_s, calls) if is_enough else None
+
+
+def _each(item: _Held | TableRows | Sums | Run) -> list[_Held]:
+    """What is held, one by one, as it can be saved."""
+    match item:
+        case _Held():
+            return [item]
+        case Run():
+            return [_Held(event, "context.run", False) for event in item.events()]
+    return []
 
 
 def _keep(found: dict[_K, _V], key: _K, value: _V, most: int) -> None:

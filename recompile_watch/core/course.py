@@ -18,8 +18,10 @@ from recompile_watch.core.inhibition import explained_by, explainer_of
 from recompile_watch.core.life import Life
 from recompile_watch.core.lifecycle import State
 from recompile_watch.core.moments import Clock
+from recompile_watch.core.phases import MARK_KINDS
 from recompile_watch.core.retelling import words_of
 from recompile_watch.core.rules import SEVERITIES
+from recompile_watch.core.runs import Run
 from recompile_watch.core.shelves import KeyedParts
 from recompile_watch.core.sight import NO_RULE, Sight
 from recompile_watch.core.signals import Signal, signal_of
@@ -67,6 +69,16 @@ class Course:
             self._agenda.set(CONDITIONS, self._conditions.due())
         if event.kind not in NO_FINDING and event.kind not in HEALTHY and self._conditions.matters(event, sight):
             self._see(self._casebook.problem(event), event, phase, Moment(at, self._clock.wall, self._clock.steady), heard.is_backlog)
+
+    def takes_runs(self, kind: str) -> bool:
+        """True when events of a kind may come as runs: they are no findings, and nothing must see each at its own time."""
+        return kind in NO_FINDING and kind not in MARK_KINDS and self._conditions.takes_runs(kind)
+
+    def take_run(self, run: Run, source: str) -> Iterator[tuple[int, Signal]]:
+        """Takes a run of such events; by index, which of them make a condition say what, for ``signal``."""
+        yield from self._conditions.take_run(run, source)
+        if run.kind in self._conditions.timed:
+            self._agenda.set(CONDITIONS, self._conditions.due())
 
     def trouble(self, trouble: Trouble) -> None:
         """Takes a fault of the watching itself, or its end."""

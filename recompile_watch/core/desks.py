@@ -88,13 +88,13 @@ class Desks:
                     self._lay(target, incident, NoticeSort.ESCALATED)
 
     def due(self, incident: Incident) -> float | None:
-        """When ``review`` has work, on the steady clock."""
-        if incident.state is not State.OPEN:
+        """When ``review`` has work, on the steady clock; never while it could tell nobody, or it would be due again and again."""
+        if incident.state is not State.OPEN or is_held(incident, warms_up=is_warm_up(incident)):
             return None
         found = [escalation_due(receiver, incident) for receiver in self._receivers.values()]
         for receiver in self._receivers.values():
             due = repeat_due(receiver, incident)
-            if due is not None and incident.is_lasting and receiver.name not in self._on_desk(incident):
+            if due is not None and incident.is_lasting and not incident.is_flapping and receiver.name not in self._on_desk(incident):
                 found.append(due)
         return min((due for due in found if due is not None), default=None)
 

@@ -89,8 +89,7 @@ class _LogReader:
         self._lines = LineReader(rules, matcher, unwrapper=unwrapper, bulk=self._bulk)
         self._detector = Detector(rules, source, in_bulk=bulk is not None)
         self._order = RecordOrder()
-        self._rows: list[Rows] = []
-        self._tables: list[TableRows] = []
+        self._in_bulk = BulkOrder()
 
     @property
     def lines(self) -> int:
@@ -111,15 +110,23 @@ class _LogReader:
         seen = [sighting for record in records for sighting in self._detector.sightings(record)]
         if self._bulk is None:
             return [*seen]
-        return added_up(seen, *self._ready(min(((record.offset, record.line) for record in still_open), default=None)), self._bulk.source)
+        return added_up(seen, *self._in_bulk.ordered(*self._lines.in_bulk(), still_open), self._bulk.source)
 
-    def _ready(self, first_open: tuple[int, int] | None) -> tuple[list[Rows], list[TableRows]]:
-        """What was read in bulk in front of the first open record; the rest is held until that closes."""
-        rows, tables = self._lines.in_bulk()
+
+class BulkOrder:
+    """Holds what was read in bulk behind a record that is still open, as ``RecordOrder`` does with records."""
+
+    def __init__(self) -> None:
+        self._rows: list[Rows] = []
+        self._tables: list[TableRows] = []
+
+    def ordered(self, rows: list[Rows], tables: list[TableRows], still_open: list[Record]) -> tuple[list[Rows], list[TableRows]]:
+        """What nothing open stands before; the rest is held until that closes."""
         rows, tables = [*self._rows, *rows], [*self._tables, *tables]
         self._rows, self._tables = [], []
-        if first_open is None:
+        if not still_open:
             return rows, tables
+        first_open = min((record.offset, record.line) for record in still_open)
         border = first_open[0]
         self._tables = [table for table in tables if table.span[0] >= border]
         parts = [part for item in rows for part in item.split([first_open])]

@@ -6,8 +6,10 @@ second run would print differently: numbers, addresses, object ids, values, fold
 
 import hashlib
 import re
+from functools import lru_cache
 
 ID_DIGITS = 16
+_KNOWN_CHARS = 300  # longer texts are not remembered
 _TEXT_CHARS = 2000  # the head of a message names the problem; hostile ones have megabytes
 _LOCAL = re.compile(r"\bL\['(\w+)'\]")  # torch up to 2.5 writes L['x'], later ones x
 _VALUE = re.compile(r"(?<=[=!]= )(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")")
@@ -30,12 +32,19 @@ def fingerprint(kind: str, function: str | None, file: str | None, subject: str)
 
 def normalised(text: str) -> str:
     """``tensor 'x' size mismatch at index 0. expected 8, actual 9`` with N for each number, and so on."""
-    text = _LOCAL.sub(r"\1", text[:_TEXT_CHARS])
+    return _known(text) if len(text) <= _KNOWN_CHARS else _normalised(text[:_TEXT_CHARS])
+
+
+def _normalised(text: str) -> str:
+    text = _LOCAL.sub(r"\1", text)
     text = _VALUE.sub("S", text)
     text = _PATH.sub(lambda match: place_of(match[0]), text)
     text = _QUOTED_ID.sub("S", text)
     text = _NUMBER.sub("N", _HEX.sub("H", text))
     return _SPACE.sub(" ", text).strip()
+
+
+_known = lru_cache(maxsize=4096)(_normalised)  # a storm repeats few guards very often
 
 
 def place_of(file: str | None) -> str:

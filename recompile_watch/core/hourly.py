@@ -3,7 +3,8 @@
 The watch gives out what each call measured and remembers nothing of it; whoever keeps the hours adds that to them.
 """
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 
@@ -12,6 +13,7 @@ from recompile_watch.core.errors import StoreError
 from recompile_watch.core.events import Event
 from recompile_watch.core.findings import LIMIT_KIND
 from recompile_watch.core.normals import bucket_of, percentile_of
+from recompile_watch.core.runs import Run
 from recompile_watch.core.sight import number
 
 HOUR_S = 3600.0
@@ -44,13 +46,14 @@ class Hour:
     high: float = -inf
     counts: dict[str, int] = field(default_factory=dict)
 
-    def add(self, value: float, *, has_median: bool) -> None:
-        """Takes a value."""
-        self.n += 1
-        self.total += value
-        self.low, self.high = min(self.low, value), max(self.high, value)
-        if has_median and value > 0:
-            self._count(bucket_of(value), 1)
+    def add(self, values: Sequence[float], *, has_median: bool) -> None:
+        """Takes values, at least one."""
+        self.n += len(values)
+        self.total += sum(values)
+        self.low, self.high = min(self.low, *values), max(self.high, *values)
+        if has_median:
+            for bucket, times in Counter(bucket_of(value) for value in values if value > 0).items():
+                self._count(bucket, times)
 
     def merge(self, other: "Hour") -> None:
         """Takes all values of another one."""
@@ -91,13 +94,26 @@ class Measured:
         elif event.kind in MEASURED:
             self.take_fields(event.kind, event.extra.get, at)
 
+    def take_run(self, run: Run, times: Sequence[float]) -> None:
+        """Takes many events of one kind at once, with the time of each."""
+        columns = [run.column(name) for name in MEASURED.get(run.kind, ())]
+        if run.kind == "gpu_memory":
+            alike: dict[tuple[int, object, object], list[object]] = {}
+            for at, model, stage, peak in zip(times, *columns, strict=True):
+                alike.setdefault((int(at // HOUR_S), model, stage), []).append(peak)
+            for (hour, model, stage), peaks in alike.items():
+                self._add(hour * HOUR_S, "memory_mb", _memory_of(model, stage), *map(number, peaks))
+        elif columns:
+            for at, row in zip(times, zip(*columns, strict=True), strict=True):
+                self.take_fields(run.kind, dict(zip(MEASURED[run.kind], row, strict=True)).get, at)
+
     def take_fields(self, kind: str, field: Callable[[str], object], at: float) -> None:
         """Takes the fields that ``MEASURED`` names, of an event of such a kind."""
         match kind:
             case "inference":
                 self._add(at, "latency_ms", str(field("model") or UNKNOWN), number(field("milliseconds")))
             case "gpu_memory":
-                self._add(at, "memory_mb", f"{field('model') or UNKNOWN} {field('stage') or UNKNOWN}", number(field("peak_mb")))
+                self._add(at, "memory_mb", _memory_of(field("model"), field("stage")), number(field("peak_mb")))
             case "strategy_return" if "*" in self._strategies or field("strategy") in self._strategies:
                 self._add(at, "return", f"{field('symbol')} {field('strategy')}", number(field("return")))
             case "synthetic_quote":
@@ -112,10 +128,15 @@ class Measured:
         hours, self._hours = self._hours, {}
         return hours
 
-    def _add(self, at: float, what: str, subject: str, value: float | None) -> None:
-        if value is not None:
+    def _add(self, at: float, what: str, subject: str, *values: float | None) -> None:
+        known = [value for value in values if value is not None]
+        if known:
             hour = self._hours.setdefault((int(at // HOUR_S), what, subject[:MAX_SUBJECT_CHARS]), Hour())
-            hour.add(value, has_median=what in WITH_MEDIAN)
+            hour.add(known, has_median=what in WITH_MEDIAN)
+
+
+def _memory_of(model: object, stage: object) -> str:
+    return f"{model or UNKNOWN} {stage or UNKNOWN}"
 
 
 def hour_of(row: object) -> Hour | None:

@@ -1,9 +1,12 @@
 """Latency and GPU memory above a bound or above their own normal level."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from math import inf
+from operator import itemgetter
 
 from recompile_watch.core.events import Event
-from recompile_watch.core.normals import Judgement, Level, judge
+from recompile_watch.core.normals import Judgement, Level, judge, judge_all
+from recompile_watch.core.runs import Run
 from recompile_watch.core.shelves import Shelf
 from recompile_watch.core.sight import EventCondition, Sight, number
 from recompile_watch.core.signals import Signal
@@ -57,19 +60,50 @@ class MemoryCondition(EventCondition):
     def take(self, event: Event, sight: Sight) -> Iterator[Signal]:
         """A measurement."""
         peak = number(event.extra.get("peak_mb"))
-        if peak is None or peak <= 0:
-            return
-        model, stage = event.extra.get("model"), str(event.extra.get("stage") or "unknown stage").replace("_", " ")
-        key = f"{model or 'unknown'} {stage}"
+        if peak is not None and peak > 0:
+            model = event.extra.get("model")
+            for _, found in self._judged(key := _stage(model, event.extra.get("stage")), [peak]):
+                yield self._signal(key, model, found)
+
+    def take_run(self, run: Run, source: str) -> Iterator[tuple[int, Signal]]:
+        """Many measurements: those of each stage of a model are judged together, as nothing connects them with others."""
+        models, peaks = run.column("model"), [peak if isinstance(peak, float) and 0 < peak < inf else 0.0 for peak in run.column("peak_mb")]
+        names = list(zip(models, run.column("stage"), strict=True))
+        keys = {name: _stage(*name) for name in dict.fromkeys(names)}
+        of_key: dict[str, list[int]] = {key: [] for key in keys.values()}
+        for index, (name, peak) in enumerate(zip(names, peaks, strict=True)):
+            if peak:
+                of_key[keys[name]].append(index)
+        signals: list[tuple[int, Signal]] = []
+        for key, indexes in _in_order(of_key, has_room=len(self._levels) + len(of_key) <= MAX_LEVELS):
+            judged = self._judged(key, [peaks[index] for index in indexes])
+            signals += [(indexes[place], self._signal(key, models[indexes[place]], found)) for place, found in judged]
+        return iter(sorted(signals, key=itemgetter(0)))
+
+    def _judged(self, key: str, peaks: Sequence[float]) -> Iterator[tuple[int, Judgement]]:
+        """Takes the peaks of one stage; which of them, by index, changed what is thought of it."""
         level = self._levels.get(key) or Level()
-        found = judge(level, peak, self._settings, 50)
+        yield from judge_all(level, peaks, self._settings, 50)
         self._levels.put(key, level)
-        if found is not None:
-            yield Signal(
-                "memory_high", key, "warning", f"{key} takes {found.current:.0f} MB of GPU memory, {_normally(found, 'MB', self._settings)}",
-                "The next larger batch, or another program on the GPU, may run out of memory.", model=model if isinstance(model, str) else None,
-                is_over=not found.is_high, remedies=("reduce_batch",),
-            )  # fmt: skip
+
+    def _signal(self, key: str, model: object, found: Judgement) -> Signal:
+        return Signal(
+            "memory_high", key, "warning", f"{key} takes {found.current:.0f} MB of GPU memory, {_normally(found, 'MB', self._settings)}",
+            "The next larger batch, or another program on the GPU, may run out of memory.", model=model if isinstance(model, str) else None,
+            is_over=not found.is_high, remedies=("reduce_batch",),
+        )  # fmt: skip
+
+
+def _stage(model: object, stage: object) -> str:
+    """A stage of a model, as it is shown."""
+    return f"{model or 'unknown'} {str(stage or 'unknown stage').replace('_', ' ')}"
+
+
+def _in_order(of_key: Mapping[str, list[int]], *, has_room: bool) -> list[tuple[str, list[int]]]:
+    """The measurements by stage, the stage that was measured last at the end; one by one where a level might be dropped meanwhile."""
+    if has_room:
+        return sorted(((key, indexes) for key, indexes in of_key.items() if indexes), key=lambda item: item[1][-1])
+    return sorted(((key, [index]) for key, indexes in of_key.items() for index in indexes), key=itemgetter(1))
 
 
 def _is_calm(level: Level) -> bool:

@@ -5,17 +5,21 @@ become events, or waits in the saved state; so a reading that resumes there neit
 a line that an earlier record took, and that could begin another, would be read again when it stands behind ``safe``.)
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
-from recompile_watch.core.context import Context
+from recompile_watch.core.bulk import Bulk, BulkReader
+from recompile_watch.core.context import Context, Item
 from recompile_watch.core.detect import Detector
+from recompile_watch.core.engine import BulkOrder
 from recompile_watch.core.errors import StoreError
 from recompile_watch.core.events import Event
 from recompile_watch.core.lines import LineReader
 from recompile_watch.core.record_order import RecordOrder
 from recompile_watch.core.records import HEAD_LINES, Record
 from recompile_watch.core.rules import Ruleset
+from recompile_watch.core.runs import Run, runs_of
 from recompile_watch.core.scan import Matcher
 from recompile_watch.core.shape import HEAD_BYTES, shape_of
 from recompile_watch.core.sightings import Sighting, TableRows
@@ -28,21 +32,27 @@ Safe = tuple[int, int]  # offset and line number
 class LiveLog:
     """Understands one growing text log. Offsets and line numbers count from where its first reading began."""
 
-    def __init__(self, source: str, rules: Ruleset, matcher: Matcher | None, options: TimeOptions, head: bytes) -> None:
-        """head: the first bytes that are there; date and zone may be taken from them."""
+    def __init__(self, source: str, rules: Ruleset, matcher: Matcher | None, options: TimeOptions, head: bytes, bulk: Bulk | None = None) -> None:
+        """head: the first bytes that are there; date and zone may be taken from them. bulk: what comes as runs."""
         shape = shape_of(head[:HEAD_BYTES])
         self._source, self._rules, self._matcher = source, rules, matcher
+        self._bulk = None if bulk is None or matcher is None else BulkReader(bulk, matcher, source)
         self._context = Context(TimeResolver(options, shape.first_date, shape.offset_s))
         self._detector = Detector(rules, source)
         self._begin(0, 1, b"")
 
-    def feed(self, block: bytes) -> list[Event]:
+    def feed(self, block: bytes) -> list[Event | Run]:
         """Takes the next bytes; the events that are certain now, in log order."""
         return self._events(self._lines.feed(block), self._lines.joiner.open)
 
-    def settle(self) -> list[Event]:
+    def settle(self) -> list[Event | Run]:
         """Nothing more comes for now: what was waiting becomes events."""
-        return self._events(self._lines.settle(), []) + _only_events(self._context.flush())
+        return self._events(self._lines.settle(), []) + _given(self._context.flush())
+
+    @property
+    def lines(self) -> int:
+        """Complete lines read so far."""
+        return self._lines.lines - HEAD_LINES
 
     @property
     def is_settled(self) -> bool:
@@ -75,12 +85,17 @@ class LiveLog:
 
     def _begin(self, offset: int, line: int, before: bytes) -> None:
         # A followed log is joined at any line: no line of it may count as the rest of a record whose head was cut off.
-        self._lines = LineReader(self._rules, self._matcher, line=line + HEAD_LINES, offset=offset, before=before)
-        self._order = RecordOrder()
+        self._lines = LineReader(self._rules, self._matcher, line=line + HEAD_LINES, offset=offset, before=before, bulk=self._bulk)
+        self._order, self._in_bulk = RecordOrder(), BulkOrder()
 
-    def _events(self, closed: list[Record], still_open: list[Record]) -> list[Event]:
-        found = [sighting for record in self._order.ordered(closed, still_open) for sighting in self._detector.sightings(record)]
-        return _only_events(self._context.push(map(_renumbered, found)))
+    def _events(self, closed: list[Record], still_open: list[Record]) -> list[Event | Run]:
+        found: list[tuple[int, Sequence[Sighting | TableRows | Run]]] = [
+            (record.offset, self._detector.sightings(record)) for record in self._order.ordered(closed, still_open)
+        ]
+        rows, tables = self._in_bulk.ordered(*self._lines.in_bulk(), still_open)
+        runs = runs_of(self._source, rows, tables, [offset for offset, _ in found]) if rows or tables else []
+        seen = sorted([*found, *((run.offsets[0], (run,)) for run in runs)], key=itemgetter(0)) if runs else found
+        return _given(self._context.push(_renumbered(item) for _, items in seen for item in items))
 
 
 class LiveTrace:
@@ -96,14 +111,16 @@ class LiveTrace:
         self._reader = TraceReader(source)
         self._given = 0
         self._known = 0
+        self.lines = 0
 
-    def feed(self, block: bytes) -> list[Event]:
+    def feed(self, block: bytes) -> list[Event | Run]:
         """Takes the next bytes; the events that are certain now, in log order."""
-        return self._new(_only_events(self._context.push(self._reader.feed(block))))
+        self.lines += block.count(b"\n")
+        return self._new(_given(self._context.push(self._reader.feed(block))))
 
-    def settle(self) -> list[Event]:
+    def settle(self) -> list[Event | Run]:
         """Nothing more comes for now: what was waiting becomes events."""
-        return self._new(_only_events(self._context.push(self._reader.settle())) + _only_events(self._context.flush()))
+        return self._new(_given(self._context.push(self._reader.settle())) + _given(self._context.flush()))
 
     def state(self) -> dict[str, object]:
         """How many events were given out."""
@@ -113,28 +130,33 @@ class LiveTrace:
         """Gives out only what comes behind the events of an earlier reading."""
         self._known = int(state.get("given") or 0)
 
-    def _new(self, events: list[Event]) -> list[Event]:
+    def _new(self, events: list[Event | Run]) -> list[Event | Run]:
         first = max(0, self._known - self._given)
         self._given += len(events)
         return events[first:]
 
 
 def live_reading(
-    source: str, rules: Ruleset, matcher: Matcher | None, options: TimeOptions, head: bytes, state: Mapping[str, Any] | None
-) -> LiveLog | LiveTrace:
+    source: str, rules: Ruleset, matcher: Matcher | None, options: TimeOptions, head: bytes, state: Mapping[str, Any] | None,
+    bulk: Bulk | None = None,
+) -> LiveLog | LiveTrace:  # fmt: skip
     """The reading of a stream that begins with ``head``, or that goes on from ``state``. Raises StoreError."""
     reading = (
-        LiveTrace(source, options) if (state or {}).get("trace", state is None and is_trace(head)) else LiveLog(source, rules, matcher, options, head)
+        LiveTrace(source, options)
+        if (state or {}).get("trace", state is None and is_trace(head))
+        else LiveLog(source, rules, matcher, options, head, bulk)
     )
     if state is not None:
         reading.resume(state)
     return reading
 
 
-def _renumbered(sighting: Sighting | TableRows) -> Sighting:
-    assert isinstance(sighting, Sighting)
-    return sighting._replace(event=sighting.event._replace(line=sighting.event.line - HEAD_LINES))
+def _renumbered(item: Sighting | TableRows | Run) -> Sighting | Run:
+    if isinstance(item, Run):
+        return item.moved(0, -HEAD_LINES)
+    assert isinstance(item, Sighting)
+    return item._replace(event=item.event._replace(line=item.event.line - HEAD_LINES))
 
 
-def _only_events(items: list[Any]) -> list[Event]:
-    return [item for item in items if isinstance(item, Event)]
+def _given(items: list[Item]) -> list[Event | Run]:
+    return [item for item in items if isinstance(item, Event | Run)]

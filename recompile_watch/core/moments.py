@@ -4,7 +4,7 @@ Wall time is what the machine's clock shows; it may jump. Steady time is wall ti
 time in which nobody watched, so that nothing is called over, late or silent because of them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -59,7 +59,7 @@ class LogTimes:
 
         A time before the year 2000 or in the future is no time.
         """
-        at = self.printed(event, now)
+        at = self.printed(event.time, now)
         last = self.shelf.get(stream)
         if at is None:
             return last.at if last is not None and event.time is None and last.at <= now + FUTURE_S else reading
@@ -67,9 +67,20 @@ class LogTimes:
             self.shelf.put(stream, LastTime(at))
         return at
 
-    def printed(self, event: Event, now: float) -> float | None:
+    def of_run(self, times: Sequence[str | None], stream: str, now: float) -> list[float] | None:
+        """The times of events of a stream that follow each other; None where one of them has no own time."""
+        known = {time: self.printed(time, now) for time in dict.fromkeys(times)}
+        found = [at for at in map(known.__getitem__, times) if at is not None]
+        if len(found) < len(times):
+            return None
+        last = self.shelf.get(stream)
+        if last is None or last.at != found[-1]:
+            self.shelf.put(stream, LastTime(found[-1]))
+        return found
+
+    def printed(self, time: str | None, now: float) -> float | None:
         """The time that the log shows for an event, None where it shows none that can be true."""
-        at = self._parsed(event.time) if event.time is not None else None
+        at = self._parsed(time) if time is not None else None
         return at if at is not None and OLDEST <= at <= now + FUTURE_S else None
 
     def _parsed(self, text: str) -> float | None:

@@ -1,12 +1,15 @@
 """The normal level of a quantity, as it was measured, and whether it is above it now."""
 
 import math
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from recompile_watch.core.watch_settings import LevelSettings
 
 STEP = math.log(1.02)  # how fine levels are told apart: 2 %
+ONE_BY_ONE = 32  # so many measurements are judged one by one where they may change the level
 AGES_AT = 5_000  # so many measurements; then each counts half, so that the normal level follows slow change
 
 
@@ -32,6 +35,7 @@ class Judgement:
     n: int
 
 
+@lru_cache(maxsize=4096)
 def bucket_of(value: float) -> str:
     """Under which key a value above 0 is counted."""
     return str(round(math.log(value) / STEP))
@@ -43,8 +47,12 @@ def percentile_of(counts: Mapping[str, int], n: int, percent: int) -> float:
     for bucket in sorted(counts, key=int):
         wanted -= counts[bucket]
         if wanted <= 0:
-            return math.exp(int(bucket) * STEP)
+            return _value_of(bucket)
     return 0.0
+
+
+def _value_of(bucket: str) -> float:
+    return math.exp(int(bucket) * STEP)
 
 
 def judge(level: Level, value: float, settings: LevelSettings, percent: int) -> Judgement | None:
@@ -61,6 +69,38 @@ def judge(level: Level, value: float, settings: LevelSettings, percent: int) -> 
         return None
     level.is_high = is_high
     return Judgement(is_high, current, normal, level.n)
+
+
+def judge_all(level: Level, values: Sequence[float], settings: LevelSettings, percent: int) -> Iterator[tuple[int, Judgement]]:
+    """Takes measurements above 0, one after the other. Which of them, by index, changed what the level is, and how."""
+    index = 0
+    while index < len(values):
+        count = _uneventful(level, values[index : index + AGES_AT], settings, percent)
+        index += count
+        for value in values[index : index + (0 if count else ONE_BY_ONE)]:
+            found = judge(level, value, settings, percent)
+            if found is not None:
+                yield index, found
+            index += 1
+
+
+def _uneventful(level: Level, values: Sequence[float], settings: LevelSettings, percent: int) -> int:
+    """Takes as many of the measurements at once as certainly change nothing but the normal level; how many.
+
+    What is learned are values as high as these, so the normal level does not fall below the lowest of them, or below what it was.
+    """
+    values = values[: AGES_AT - level.n]
+    if level.is_high or level.n < settings.normal_from or not values:
+        return 0
+    seen = [*level.recent, *values]
+    normal = min(percentile_of(level.counts, level.n, percent), _value_of(bucket_of(min(seen))))
+    if not _is_below(max(seen), normal, settings):
+        return 0
+    learned, level.recent = seen[: -settings.recent], seen[-settings.recent :]
+    for bucket, count in Counter(map(bucket_of, learned)).items():
+        level.counts[bucket] = level.counts.get(bucket, 0) + count
+    level.n += len(learned)
+    return len(values)
 
 
 def _is_below(current: float, normal: float | None, settings: LevelSettings) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from recompile_watch.core.events import Event
+from recompile_watch.core.runs import Run
 from recompile_watch.core.shelves import KeyedParts
 from recompile_watch.core.sight import EventCondition, Sight, number
 from recompile_watch.core.signals import Signal
@@ -21,10 +22,15 @@ class QuoteCondition(EventCondition):
         self._is_market_open = is_market_open
 
     def take(self, event: Event, sight: Sight) -> Iterator[Signal]:
-        """A quote; one whose sides are equal or zero is no real one."""
-        bid, ask = number(event.extra.get("bid")), number(event.extra.get("ask"))
-        if bid is not None and ask is not None and 0 < bid < ask:
+        """A quote."""
+        if _is_real(event.extra.get("bid"), event.extra.get("ask")):
             yield Signal(KIND, str(event.extra.get("symbol")), is_over=True)
+
+    def take_run(self, run: Run, source: str) -> Iterator[tuple[int, Signal]]:
+        """Several quotes."""
+        for index, (symbol, bid, ask) in enumerate(zip(run.column("symbol"), run.column("bid"), run.column("ask"), strict=True)):
+            if _is_real(bid, ask):
+                yield index, Signal(KIND, str(symbol), is_over=True)
 
     def matters(self, event: Event, sight: Sight) -> bool:
         """False for a stock without a quote while the market is closed: then there is none."""
@@ -32,3 +38,9 @@ class QuoteCondition(EventCondition):
             return True
         symbol = event.extra.get("symbol")
         return not isinstance(symbol, str) or is_crypto(symbol) or self._is_market_open(sight.at)
+
+
+def _is_real(bid: object, ask: object) -> bool:
+    """False for a quote whose sides are equal or zero."""
+    low, high = number(bid), number(ask)
+    return low is not None and high is not None and 0 < low < high

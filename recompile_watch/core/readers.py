@@ -253,8 +253,12 @@ def _read_quote(source: str, reasons_of: Reasons, record: Record, fields: Fields
     bid, ask = fields.get("bid"), fields.get("ask")
     if not (isinstance(bid, float) and isinstance(ask, float) and bid > 0 and ask > 0):
         return []
-    spread = round((ask / bid - 1) * 10_000, 4)
-    return [sighting(source, record, {**fields, "spread_bps": spread})]
+    return [sighting(source, record, {**fields, "spread_bps": spread_bps(bid, ask)})]
+
+
+def spread_bps(bid: float, ask: float) -> float:
+    """The spread of a quote, in hundredths of a percent."""
+    return round((ask / bid - 1) * 10_000, 4)
 
 
 def _read_profiler(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:

@@ -1,6 +1,7 @@
 """Says of an incident what ``analyze`` would say: a small analysis of the events that are remembered."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from recompile_watch.core.advice import Advice, Story, remedied
 from recompile_watch.core.analysis import Analysis
@@ -20,6 +21,10 @@ class Retelling:
     def __init__(self, rules: Ruleset, catalog: Catalog, torch_version: str | None) -> None:
         self._rules, self._catalog, self._torch_version = rules, catalog, torch_version
 
+    def without_advice(self) -> "Retelling":
+        """One that says the same, but for the advice, which takes most of the time."""
+        return Retelling(self._rules, replace(self._catalog, cases=()), self._torch_version)
+
     def model_of(self, event: Event) -> str | None:
         """The model that an event is about, by the models' profiles."""
         return self._catalog.models.of(event)
@@ -32,22 +37,21 @@ class Retelling:
         """The finding that one event makes by itself."""
         return self._finding(group_key(item.event), [item], (), 0, ())
 
-    def words_of_signal(self, signal: Signal, events: Sequence[Remembered], related: Iterable[Remembered]) -> Words:
-        """The words of a condition, with the advice that its remedies give, else the one for the event that raised it."""
+    def advice_of_signal(self, signal: Signal, events: Sequence[Remembered], related: Iterable[Remembered]) -> tuple[Advice, ...]:
+        """The advice that the remedies of a condition give, else the one for the event that raised it."""
         version = version_of(self._torch_version)
         torch = exactly(version) if version is not None else ANY_VERSION
-        advice: tuple[Advice, ...] = ()
         if signal.remedies:
             model = self._catalog.model(signal.model)
             story = Story(
                 signal.kind, signal.cause, signal.function, signal.file, signal.line_no, signal.title, (), frozenset(),
                 model=model, batch=self._catalog.models.batch_of(model),
             )  # fmt: skip
-            advice = remedied(signal.remedies, story, self._catalog, torch)
-        elif events and events[-1].event.kind in TORCH_KINDS:
+            return remedied(signal.remedies, story, self._catalog, torch)
+        if events and events[-1].event.kind in TORCH_KINDS:
             found = self._finding(group_key(events[-1].event), events, related, 0, ())
-            advice = found.advice if found is not None else ()
-        return Words(signal.title, signal.cost, signal.cause, advice=advice)
+            return found.advice if found is not None else ()
+        return ()
 
     def _finding(
         self, key: GroupKey, own: Sequence[Remembered], related: Iterable[Remembered], left_out: int, phases: Sequence[str]

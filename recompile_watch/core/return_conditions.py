@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from statistics import median
 
 from recompile_watch.core.events import Event
+from recompile_watch.core.runs import Run
 from recompile_watch.core.shelves import Shelf
 from recompile_watch.core.sight import NO_RULE, NO_SOURCE, EventCondition, Sight, Unjudged, number
 from recompile_watch.core.signals import Signal
@@ -38,19 +39,33 @@ class ReturnCondition(EventCondition):
 
     def take(self, event: Event, sight: Sight) -> Iterator[Signal]:
         """A row of a strategy table."""
-        value = number(event.extra.get("return"))
-        strategy, symbol = str(event.extra.get("strategy")), str(event.extra.get("symbol"))
+        signal = self._judged(event.extra.get("symbol"), event.extra.get("strategy"), event.extra.get("return"))
+        if signal is not None:
+            yield signal
+
+    def take_run(self, run: Run, source: str) -> Iterator[tuple[int, Signal]]:
+        """A whole table."""
+        for index, row in enumerate(zip(run.column("symbol"), run.column("strategy"), run.column("return"), strict=True)):
+            signal = self._judged(*row)
+            if signal is not None:
+                yield index, signal
+
+    def _judged(self, symbol: object, strategy: object, share: object) -> Signal | None:
+        """Takes one return; what it says, if it is bad or good again."""
+        value = number(share)
+        strategy, symbol = str(strategy), str(symbol)
         if value is None or not self._is_judged(strategy):
-            return
+            return None
         key = f"{symbol} {strategy}"
         series = self._series.get(key) or Returns()
         normal = median(series.values) if len(series.values) >= self._settings.normal_from else None
         cause = self._cause(value, normal)
-        if (cause is not None) != series.is_low:
-            series.is_low = cause is not None
-            yield self._signal(symbol, strategy, value, normal, cause, len(series.values))
+        is_changed = (cause is not None) != series.is_low
+        series.is_low = cause is not None
+        signal = self._signal(symbol, strategy, value, normal, cause, len(series.values)) if is_changed else None
         series.values = [*series.values, value][-self._settings.window :]
         self._series.put(key, series)
+        return signal
 
     def revise(self, sources: Collection[str]) -> Iterator[Unjudged]:
         """The returns of strategies that are no longer judged."""
@@ -111,12 +126,16 @@ class MissingSymbolCondition:
                 cycle.name, cycle.symbols, cycle.is_running = str(event.extra.get("analysis") or ""), [], True
             case "plan" if cycle.is_running:
                 cycle.finish_at = sight.steady + FINISH_S
-            case "strategy_return":
-                symbol = event.extra.get("symbol")
-                if not isinstance(symbol, str) or symbol in cycle.symbols or len(cycle.symbols) >= MAX_SYMBOLS:
-                    return
-                cycle.symbols.append(symbol)
+            case "strategy_return" if not _adds(cycle, event.extra.get("symbol")):
+                return
         self._cycles.put(sight.source, cycle)
+
+    def take_run(self, run: Run, source: str) -> Iterator[tuple[int, Signal]]:
+        """Tables: they show that their symbols were analysed."""
+        cycle = self._cycles.get(source) or Cycle()
+        if [symbol for symbol in dict.fromkeys(run.column("symbol")) if _adds(cycle, symbol)]:
+            self._cycles.put(source, cycle)
+        return iter(())
 
     def run(self, steady: float) -> Iterator[Signal]:
         """The analyses whose end has come."""
@@ -151,6 +170,14 @@ class MissingSymbolCondition:
         cycle.missing = missing
         if not is_crypto_only and cycle.symbols:
             cycle.history = [*cycle.history, cycle.symbols][-HISTORY:]
+
+
+def _adds(cycle: Cycle, symbol: object) -> bool:
+    """Notes that a symbol was analysed. True when that is new."""
+    if not isinstance(symbol, str) or symbol in cycle.symbols or len(cycle.symbols) >= MAX_SYMBOLS:
+        return False
+    cycle.symbols.append(symbol)
+    return True
 
 
 def _regular(history: list[list[str]]) -> Iterable[str]:

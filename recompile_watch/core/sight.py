@@ -3,9 +3,10 @@
 import math
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from recompile_watch.core.events import Event
+from recompile_watch.core.runs import Run
 from recompile_watch.core.shelves import KeyedParts
 from recompile_watch.core.signals import Signal
 
@@ -50,6 +51,15 @@ class Condition(Protocol):
     def run(self, steady: float) -> Iterable[Signal]: ...
     def due(self) -> float | None: ...
     def revise(self, sources: Collection[str]) -> Iterable[Unjudged]: ...
+
+
+@runtime_checkable
+class RunCondition(Protocol):
+    """A condition that takes many events at once, and says what it would say of each, whatever the time."""
+
+    def take_run(self, run: Run, source: str) -> Iterable[tuple[int, Signal]]:
+        """Which events of a run, by index and in their order, make it say what. source: its configured name."""
+        ...
 
 
 class EventCondition:

@@ -28,7 +28,7 @@ class TableRows(NamedTuple):
 
     stamp, time: the table's, as printed and resolved. fixed: the event's further fields that all rows share.
     columns: the fields in which they differ, by name. at: index of each row's text. lines: line number of each text of
-    the table. span: the offsets where the table begins and ends.
+    the table. span: the offsets where the table begins and ends. offsets: of each text, where the table was read in bulk.
     """
 
     kind: str
@@ -40,6 +40,7 @@ class TableRows(NamedTuple):
     lines: Sequence[int]
     span: tuple[int, int]
     time: str | None = None
+    offsets: Sequence[int] = ()
 
     def column(self, name: str) -> Sequence[object]:
         """One field of all rows."""

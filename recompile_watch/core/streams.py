@@ -10,10 +10,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
+from recompile_watch.core.bulk import Bulk
 from recompile_watch.core.errors import StoreError
 from recompile_watch.core.events import Event
 from recompile_watch.core.live import LiveLog, LiveTrace, Safe, live_reading
 from recompile_watch.core.rules import Ruleset
+from recompile_watch.core.runs import Run
 from recompile_watch.core.scan import Matcher
 from recompile_watch.core.times import TimeOptions
 
@@ -36,9 +38,9 @@ class Position(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """An event with its place in the file, and the generation that holds it."""
+    """An event, or a run of them, with its place in the file, and the generation that holds it."""
 
-    event: Event
+    event: Event | Run
     generation: int
 
 
@@ -76,9 +78,11 @@ class _Segment:
 class Stream:
     """The reading of one stream. A ``Stream`` made of its ``state`` goes on at its ``positions``."""
 
-    def __init__(self, source: str, rules: Ruleset, matcher: Matcher | None, state: Mapping[str, Any] | None = None) -> None:
-        """Raises StoreError when ``state`` is damaged."""
-        self._source, self._rules, self._matcher = source, rules, matcher
+    def __init__(
+        self, source: str, rules: Ruleset, matcher: Matcher | None, state: Mapping[str, Any] | None = None, *, bulk: Bulk | None = None
+    ) -> None:
+        """bulk: what comes as runs; None for events only. Raises StoreError when ``state`` is damaged."""
+        self._source, self._rules, self._matcher, self._bulk = source, rules, matcher, bulk
         self._reading: LiveLog | LiveTrace | None = None
         self._saved = state
         self._segments: list[_Segment] = []
@@ -97,21 +101,24 @@ class Stream:
             return []
         if self._reading is None:
             saved = None if self._saved is None else self._saved["reading"]
-            self._reading = live_reading(self._source, self._rules, self._matcher, options, piece.payload, saved)
+            self._reading = live_reading(self._source, self._rules, self._matcher, options, piece.payload, saved, self._bulk)
         events = self._begin_segment(piece, self._reading) if self._is_elsewhere(piece) else []
-        self._advance(piece.payload, self._segments[-1])
-        return self._placed(events + self._reading.feed(piece.payload))
+        return self._placed(events + self._fed(piece.payload, self._reading, self._segments[-1]))
 
     def finish(self, generation: int) -> list[Seen]:
         """Nothing more comes of this generation: a last line without its newline is a whole one."""
         if self._reading is None or not self._is_mid_line or self._segments[-1].generation != generation:
             return []
-        self._advance(b"\n", None)
-        return self._placed(self._reading.feed(b"\n"))
+        return self._placed(self._fed(b"\n", self._reading, None))
 
     def settle(self) -> list[Seen]:
         """Nothing more comes for now: what was waiting becomes events."""
         return [] if self._reading is None else self._placed(self._reading.settle())
+
+    @property
+    def lines(self) -> int:
+        """Complete lines that arrived, since some moment before the first of this object."""
+        return self._end[1] - 1
 
     def end_of(self, generation: int) -> int:
         """The offset behind the last byte of a generation that arrived; 0 when that is forgotten."""
@@ -156,29 +163,36 @@ class Stream:
         last = self._segments[-1] if self._segments else None
         return last is None or last.generation != piece.generation or last.offset + last.size != piece.offset or last.end != self._end[0]
 
-    def _begin_segment(self, piece: Piece, reading: LiveLog | LiveTrace) -> list[Event]:
+    def _begin_segment(self, piece: Piece, reading: LiveLog | LiveTrace) -> list[Event | Run]:
         """A new segment; a line that the one before it left unfinished ends there."""
-        events: list[Event] = []
+        events: list[Event | Run] = []
         if self._is_mid_line:
-            self._advance(b"\n", None)
-            events = reading.feed(b"\n")
+            events = self._fed(b"\n", reading, None)
         self._segments.append(_Segment(*self._end, piece.generation, piece.offset, piece.line))
         return events
 
-    def _advance(self, payload: bytes, segment: _Segment | None) -> None:
-        lines = payload.count(b"\n")
+    def _fed(self, payload: bytes, reading: LiveLog | LiveTrace, segment: _Segment | None) -> list[Event | Run]:
+        """What the next bytes give. segment: where they stand, None for a newline that stands in no file."""
+        before = reading.lines
+        events = reading.feed(payload)
+        lines = reading.lines - before
         self._end = self._end[0] + len(payload), self._end[1] + lines
         self._is_mid_line = not payload.endswith(b"\n")
         if segment is not None:
             segment.size += len(payload)
             segment.lines += lines
+        return events
 
-    def _placed(self, events: Iterable[Event]) -> list[Seen]:
-        """The events with their places in the files."""
+    def _placed(self, events: Iterable[Event | Run]) -> list[Seen]:
+        """The events with their places in the files; a run was read of one piece, so it stands in one segment."""
         starts = [segment.start for segment in self._segments]
         placed: list[Seen] = []
         for event in events:
-            segment = self._segments[max(bisect_right(starts, event.offset) - 1, 0)]
-            line, offset = segment.line + event.line - segment.start_line, segment.offset + event.offset - segment.start
-            placed.append(Seen(event._replace(line=line, offset=offset), segment.generation))
+            begin = event.offsets[0] if isinstance(event, Run) else event.offset
+            segment = self._segments[max(bisect_right(starts, begin) - 1, 0)]
+            offset, line = segment.offset - segment.start, segment.line - segment.start_line
+            if isinstance(event, Run):
+                placed.append(Seen(event.moved(offset, line), segment.generation))
+            else:
+                placed.append(Seen(event._replace(line=event.line + line, offset=event.offset + offset), segment.generation))
         return placed

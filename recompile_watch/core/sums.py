@@ -106,7 +106,7 @@ def _shared_lines(seen: list[Sighting | TableRows]) -> frozenset[int]:
 def _stretches(rows: list[Rows], marks: list[tuple[int, int]]) -> Iterable[list[Rows]]:
     """The rows of one kind that lie between two marks."""
     stretches: dict[tuple[str, int], list[Rows]] = {}
-    for part in (part for item in map(_real_quotes, rows) for part in item.split(marks)):
+    for part in (part for item in map(real_quotes, rows) for part in item.split(marks)):
         stretches.setdefault((part.by.rule.event, bisect_left(marks, (part.offsets[0], 0))), []).append(part)
     return stretches.values()
 
@@ -233,7 +233,7 @@ def _counts(rows: Rows) -> list[Count]:
     return found
 
 
-def _real_quotes(rows: Rows) -> Rows:
+def real_quotes(rows: Rows) -> Rows:
     """Without the quotes that have a zero side: they are none."""
     if rows.by.rule.event != "quote":
         return rows

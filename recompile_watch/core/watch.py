@@ -5,8 +5,10 @@ says so, also while an old log is replayed by its own time: a call that comes mu
 that the machine slept, and nothing counts as quiet in a time that nobody observed.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import NamedTuple
 
 from recompile_watch.core.agenda import Agenda
 from recompile_watch.core.casebook import Casebook
@@ -24,6 +26,7 @@ from recompile_watch.core.notices import Notice
 from recompile_watch.core.remedies import Catalog
 from recompile_watch.core.retelling import Retelling
 from recompile_watch.core.rules import Ruleset
+from recompile_watch.core.runs import Run
 from recompile_watch.core.shelves import KeyedParts, Shelf
 from recompile_watch.core.silences import Silences
 from recompile_watch.core.watch_settings import WatchSettings
@@ -93,17 +96,26 @@ class Watch:
             self._schedule()
 
     def feed(self, heard: Sequence[Heard], troubles: Sequence[Trouble], now: float) -> Step:
+        """Takes in what was read since the last call, and gives what came of it."""
+        self.hear(heard, troubles, now)
+        return self._step()
+
+    def hear(self, heard: Sequence[Heard], troubles: Sequence[Trouble], now: float) -> None:
         """Takes in what was read since the last call: each stream in log order, and several streams in order of time
-        where that is known."""
+        where that is known. The next ``feed`` gives what comes of it too."""
         is_old = bool(heard) and all(one.is_backlog for one in heard)
         if not self._is_new and now < self._clock.wall - BACK_S:
             self._arrive(now)
         is_first = True
-        is_undated = all(self._times.printed(event, now) is None for one in heard for event in one.events)
+        is_undated = all(self._times.printed(time, now) is None for time in _times(heard))
         if is_old and self._backlogs.get("backlog") is None and not len(self._casebook.shelf):
             self._go_back(heard, now)
         for one in heard:
-            for record in _records(one.events):
+            for record in self._records(one, now):
+                if isinstance(record, _DatedRun):
+                    self._take_run(record, one, now, is_first=is_first and not is_old)
+                    is_first = False
+                    continue
                 reading = now if self._is_new or is_undated else self._clock.wall
                 dated = [(self._times.of(event, one.stream, reading, now), event) for event in record]
                 self._reach(min(dated[0][0], now), is_first=is_first and not is_old)
@@ -116,7 +128,6 @@ class Watch:
         for trouble in troubles:
             self._course.trouble(trouble)
         self._run_to(self._clock.wall)
-        return self._step()
 
     def tick(self, now: float) -> Step:
         """Time passed: what is over ends, what waited goes out."""
@@ -182,9 +193,38 @@ class Watch:
         """How many problems got no incident of their own because there were too many, since the first start."""
         return self._casebook.counter.overflowed
 
+    def _records(self, heard: Heard, now: float) -> Iterator["list[Event] | _DatedRun"]:
+        """Runs as they are, if nothing must see their events one by one; of all other events those of one record together."""
+        events: list[Event] = []
+        for item in heard.events:
+            if isinstance(item, Event):
+                events.append(item)
+                continue
+            yield from _records(events)
+            events = []
+            times = self._times.of_run(item.times, heard.stream, now) if self._course.takes_runs(item.kind) else None
+            if times is None:
+                events += item.events()
+            else:
+                yield _DatedRun(item, times)
+        yield from _records(events)
+
+    def _take_run(self, dated: "_DatedRun", heard: Heard, now: float, *, is_first: bool) -> None:
+        """Takes a run as its events one by one: nothing else happens at their times but what a condition says of one."""
+        run, times = dated
+        latest = list(accumulate(times, max))
+        self._measured.take_run(run, times)
+        self._reach(min(times[0], now), is_first=is_first)
+        for index, signal in self._course.take_run(run, heard.source):
+            self._run_to(min(latest[index], now))
+            event = None if signal.is_over else run.event(index)
+            self._course.signal(signal, event, times[index], is_backlog=heard.is_backlog)
+            self._run_to(self._clock.wall)
+        self._run_to(min(latest[-1], now))
+
     def _go_back(self, heard: Sequence[Heard], now: float) -> None:
         """Old logs are read at the first start: from here on time is theirs, so that what was over in them is over."""
-        times = (self._times.printed(event, now) for one in heard for event in one.events)
+        times = (self._times.printed(time, now) for time in _times(heard))
         first = next((at for at in times if at is not None), None)
         if first is not None and not self._is_new and first < self._clock.wall:
             self._clock.jump_to(first)
@@ -245,6 +285,7 @@ class Watch:
 
     def _step(self) -> Step:
         self._clocks.put("clock", self._clock)
+        self._casebook.advise()
         incidents: dict[str, Mapping[str, Json]] = {}
         for name in self._casebook.shelf.changed:
             found = self._casebook.get(name)
@@ -256,6 +297,22 @@ class Watch:
         self._casebook.gone.clear()
         memory = {key: part for shelf in self._shelves for key, part in shelf.changes().items()}
         return Step(incidents, notices, memory, forgotten, self._measured.given())
+
+
+class _DatedRun(NamedTuple):
+    """A run with the moment of each of its events, in epoch seconds."""
+
+    run: Run
+    times: list[float]
+
+
+def _times(heard: Iterable[Heard]) -> Iterator[str | None]:
+    """The times of all events as printed."""
+    for item in (item for one in heard for item in one.events):
+        if isinstance(item, Event):
+            yield item.time
+        else:
+            yield from item.times
 
 
 def _records(events: Sequence[Event]) -> Iterator[list[Event]]:

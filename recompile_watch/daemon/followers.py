@@ -19,7 +19,7 @@ class Follower(Protocol):
     def has_more(self) -> bool: ...
     @property
     def fd(self) -> int | None: ...
-    def poll(self, now: float) -> Sequence[Chunk | GenerationStarted | GenerationEnded | Trouble]: ...
+    def poll(self, now: float, budget_bytes: int) -> Sequence[Chunk | GenerationStarted | GenerationEnded | Trouble]: ...
     def mark(self, stream: str, generation: int, position: int, lines: int) -> Mark | None: ...
     def release(self, stream: str, generation: int) -> Mark | None: ...
     def excerpt(self, stream: str, generation: int, offset: int, before_lines: int, after_lines: int) -> Around | None: ...
@@ -100,9 +100,9 @@ class JournalFollower(_Flow):
         """Of the child's output."""
         return self._journal.fd
 
-    def poll(self, now: float) -> Sequence[Chunk | GenerationStarted | GenerationEnded | Trouble]:
+    def poll(self, now: float, budget_bytes: int) -> Sequence[Chunk | GenerationStarted | GenerationEnded | Trouble]:
         """The entries that came."""
-        items = self._journal.poll(now)
+        items = self._journal.poll(now, budget_bytes)
         self._took(items, now)
         return items
 
@@ -137,9 +137,9 @@ class InputFollower(_Flow):
         """Standard input, while it is open."""
         return None if self._input.is_ended else self._input.fd
 
-    def poll(self, now: float) -> Sequence[Chunk | GenerationStarted | GenerationEnded | Trouble]:
+    def poll(self, now: float, budget_bytes: int) -> Sequence[Chunk | GenerationStarted | GenerationEnded | Trouble]:
         """What came."""
-        items = self._input.poll()
+        items = self._input.poll(budget_bytes)
         self._took(items, now)
         return items
 

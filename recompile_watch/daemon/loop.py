@@ -34,6 +34,7 @@ HINT_S = 0.2  # between two looks at all paths, however often the file system ca
 FOLDERS_S = 5.0
 MAX_HINTS_PER_S = 50  # a hint costs watchdog some tenths of a millisecond
 REST_S = 60.0
+BURST_POLLS = 3  # more that one turn reads of a burst before it writes down what came of it
 BUSY_POLL_S = 0.1
 BUSY_S = 2.0
 RETRY_S = 1.0  # between two attempts to write a state that could not be written
@@ -95,14 +96,20 @@ class Loop:
     def turn(self, *, settles_at_once: bool = False) -> bool:
         """Does what is due. True when there was something to do."""
         now, monotonic = self._clock.now(), self._clock.monotonic()
-        heard = self._read(now, monotonic, settles_at_once=settles_at_once)
+        heard, is_burst = self._read(now, monotonic, settles_at_once=settles_at_once), False
+        for _ in range(BURST_POLLS if self.has_more else 0):
+            is_burst = True
+            self._parts.watch.hear(heard, (), now)
+            heard = self._read(now, monotonic, settles_at_once=settles_at_once)
+            if not self.has_more:
+                break
         self._watch_folders(monotonic)
         self._collect(now, monotonic)
         self._beat(monotonic)
         troubles, self._troubles = self._troubles, []
         changes = Changes()
-        self._read_at = monotonic if heard else self._read_at
-        if heard or troubles:
+        self._read_at = monotonic if heard or is_burst else self._read_at
+        if heard or troubles or is_burst:
             self._take(self._parts.watch.feed(heard, troubles, now), changes, now)
         due = self._parts.watch.next_due()
         if due is not None and due <= now:
@@ -112,8 +119,8 @@ class Loop:
         self._parts.pruner.prune(self._parts.readings, now, monotonic, changes)
         self._deliver(changes, now, monotonic)
         if self._parts.metrics is not None:
-            self._measure(self._parts.metrics, heard, changes)
-        return bool(heard or troubles or not changes.is_empty)
+            self._measure(self._parts.metrics, changes)
+        return bool(heard or is_burst or troubles or not changes.is_empty)
 
     def command(self, command: Command) -> None:
         """Does what a person asks for, and writes it down. Raises StoreError with the reason of a refusal."""
@@ -174,6 +181,8 @@ class Loop:
             heard += reading.settle(monotonic, at_once=settles_at_once and not reading.follower.has_more)
             self._troubles += troubles
             self.has_more = self.has_more or reading.follower.has_more
+        if self._parts.metrics is not None:
+            self._parts.metrics.heard(heard)
         return heard
 
     def _collect(self, now: float, monotonic: float) -> None:
@@ -247,8 +256,7 @@ class Loop:
             self.is_unwritable = True
             self._troubles.append(Trouble(TroubleKind.STATE_UNWRITABLE, "state", _UNWRITABLE.format(error=error)))
 
-    def _measure(self, metrics: "Metrics", heard: list[Heard], changes: Changes) -> None:
-        metrics.heard(heard)
+    def _measure(self, metrics: "Metrics", changes: Changes) -> None:
         lag = {reading.name: sum(one.lag_bytes for one in reading.follower.progress()) for reading in self._parts.readings}
         metrics.turned(self.failed_commits, lag, self._parts.outbox.counts())
         if changes.rows.get("incidents"):

@@ -15,6 +15,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from recompile_watch.core.errors import ConfigError
 from recompile_watch.core.heard import Heard
+from recompile_watch.core.runs import Run
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -47,7 +48,7 @@ class Metrics:
         for one in heard:
             self._lines.labels(one.source).inc(one.lines)
             for event in one.events:
-                self._events.labels(self._kind(event.kind)).inc()
+                self._events.labels(self._kind(event.kind)).inc(event.n if isinstance(event, Run) else 1)
 
     def turned(self, failed_commits: int, lag_bytes: Mapping[str, int], outbox: Mapping[str, int]) -> None:
         """A turn is done."""

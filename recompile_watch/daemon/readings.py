@@ -3,12 +3,15 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, date, datetime, tzinfo
+from itertools import islice, repeat
 from typing import Any
 
+from recompile_watch.core.bulk import Bulk
 from recompile_watch.core.errors import StoreError
 from recompile_watch.core.heard import Heard, Trouble, TroubleKind
 from recompile_watch.core.notices import Excerpt, Place
 from recompile_watch.core.rules import Ruleset
+from recompile_watch.core.runs import Run
 from recompile_watch.core.scan import Matcher
 from recompile_watch.core.streams import Piece, Position, Seen, Stream
 from recompile_watch.core.times import TimeOptions
@@ -19,6 +22,8 @@ from recompile_watch.store import Changes
 from recompile_watch.zones import LocalZone
 
 SETTLE_S = 0.25  # a record is written at once; without a line for so long it is complete
+POLLS = 4  # that one look at a source takes of a burst
+READ_BYTES = 1 << 19  # less than a block of a file, so that each poll gives one
 MAX_PLACES = 10_000
 LINES_BEFORE, LINES_AFTER = 1, 5
 
@@ -47,7 +52,7 @@ class SourceReading:
         """saved: the state of each of its streams."""
         self.name = name
         self.follower = follower
-        self._zone, self._rules, self._matcher = zone, rules, matcher
+        self._zone, self._rules, self._matcher, self._bulk = zone, rules, matcher, Bulk.of(rules)
         self._growing: dict[str, _Growing] = {}
         self._generation_of: dict[tuple[str, int], int] = {}
         self._troubles: list[Trouble] = []
@@ -56,21 +61,27 @@ class SourceReading:
             self._growing[stream] = _Growing(self._stream(stream, state))
 
     def poll(self, now: float, monotonic: float) -> tuple[list[Heard], list[Trouble]]:
-        """What is new: events, and troubles with the reading itself."""
+        """What is new, of a burst its next few megabytes: events, and troubles with the reading itself.
+
+        It reads little at a time, so that the bytes of a burst are never in memory together.
+        """
         heard: list[Heard] = []
         troubles, self._troubles = self._troubles, []
-        for item in self.follower.poll(now):
-            match item:
-                case Chunk():
-                    heard.append(self._chunk(item, now, monotonic))
-                case GenerationStarted():
-                    growing = self._growing_of(item.stream)
-                    growing.started[item.generation] = Position(item.generation, item.position, item.lines)
-                    growing.is_dirty = True
-                case GenerationEnded():
-                    heard += self._ended(item)
-                case Trouble():
-                    troubles.append(item)
+        for _ in range(POLLS):
+            for item in self.follower.poll(now, READ_BYTES):
+                match item:
+                    case Chunk():
+                        heard.append(self._chunk(item, now, monotonic))
+                    case GenerationStarted():
+                        growing = self._growing_of(item.stream)
+                        growing.started[item.generation] = Position(item.generation, item.position, item.lines)
+                        growing.is_dirty = True
+                    case GenerationEnded():
+                        heard += self._ended(item)
+                    case Trouble():
+                        troubles.append(item)
+            if not self.follower.has_more:
+                break
         return heard, troubles
 
     def settle(self, monotonic: float, *, at_once: bool = False) -> list[Heard]:
@@ -140,14 +151,14 @@ class SourceReading:
     def _chunk(self, chunk: Chunk, now: float, monotonic: float) -> Heard:
         growing = self._growing_of(chunk.stream)
         growing.fed_at, growing.is_dirty = monotonic, True
-        piece = Piece(chunk.generation, chunk.offset, chunk.line, chunk.payload)
+        piece, before = Piece(chunk.generation, chunk.offset, chunk.line, chunk.payload), growing.stream.lines
         try:
             seen = growing.stream.feed(piece, self._times(now))
         except StoreError as error:  # the saved state is damaged: begin here without it
             self._troubles.append(Trouble(TroubleKind.STATE_CORRUPT, chunk.stream, str(error)))
-            growing.stream = self._stream(chunk.stream, None)
+            growing.stream, before = self._stream(chunk.stream, None), 0
             seen = growing.stream.feed(piece, self._times(now))
-        return replace(self._heard(chunk.stream, seen, chunk.payload.count(b"\n")), is_backlog=chunk.is_backlog)
+        return replace(self._heard(chunk.stream, seen, growing.stream.lines - before), is_backlog=chunk.is_backlog)
 
     def _ended(self, item: GenerationEnded) -> list[Heard]:
         growing = self._growing_of(item.stream)
@@ -158,9 +169,10 @@ class SourceReading:
 
     def _heard(self, stream: str, seen: list[Seen], lines: int) -> Heard:
         for item in seen:
-            if len(self._generation_of) >= MAX_PLACES:
-                self._generation_of.pop(next(iter(self._generation_of)))
-            self._generation_of[(stream, item.event.offset)] = item.generation
+            offsets = item.event.offsets if isinstance(item.event, Run) else (item.event.offset,)
+            self._generation_of.update(dict.fromkeys(zip(repeat(stream), offsets, strict=False), item.generation))
+        for place in list(islice(self._generation_of, max(0, len(self._generation_of) - MAX_PLACES))):
+            del self._generation_of[place]
         return Heard(self.name, stream, tuple(item.event for item in seen), lines)
 
     def _growing_of(self, stream: str) -> _Growing:
@@ -170,10 +182,10 @@ class SourceReading:
 
     def _stream(self, name: str, state: Mapping[str, Any] | None) -> Stream:
         try:
-            return Stream(name, self._rules, self._matcher, state)
+            return Stream(name, self._rules, self._matcher, state, bulk=self._bulk)
         except StoreError as error:
             self._troubles.append(Trouble(TroubleKind.STATE_CORRUPT, name, str(error)))
-            return Stream(name, self._rules, self._matcher)
+            return Stream(name, self._rules, self._matcher, bulk=self._bulk)
 
     def _times(self, now: float) -> TimeOptions:
         today: date = datetime.fromtimestamp(now, UTC).date()

@@ -12,7 +12,7 @@ from recompile_watch.config import load_catalog, load_matcher, load_rules
 from recompile_watch.core.events import Event
 from recompile_watch.core.heard import Heard
 from recompile_watch.core.notices import Notice
-from recompile_watch.core.streams import Piece, Stream
+from recompile_watch.core.streams import Piece, Seen, Stream
 from recompile_watch.core.times import TimeOptions
 from recompile_watch.core.watch import Step, Watch
 from recompile_watch.core.watch_settings import Receiver, WatchSettings
@@ -60,10 +60,10 @@ class Replay:
         options = TimeOptions(zone=zone, zone_is_given=True, modified_on=modified)
         offset, line = 0, 1
         for payload in _whole_lines(blocks):
-            yield from (seen.event for seen in stream.feed(Piece(1, offset, line, payload), options))
+            yield from _events(stream.feed(Piece(1, offset, line, payload), options))
             offset += len(payload)
             line += payload.count(b"\n")
-        yield from (seen.event for seen in [*stream.finish(1), *stream.settle()])
+        yield from _events([*stream.finish(1), *stream.settle()])
 
     def _until(self, at: float) -> Iterator[Notice]:
         """Lets the time pass, step by step as the watch wants it."""
@@ -82,6 +82,13 @@ class Replay:
             self._watch = Watch(self._settings, self._rules, load_catalog(), None, host=socket.gethostname(), is_market_open=is_market_open)
         self._now = at
         return self._watch
+
+
+def _events(seen: Iterable[Seen]) -> Iterator[Event]:
+    """The events of a stream that gives no runs: each is taken in at its own time."""
+    for item in seen:
+        assert isinstance(item.event, Event)
+        yield item.event
 
 
 def _records(events: Iterable[Event]) -> Iterator[tuple[Event, ...]]:

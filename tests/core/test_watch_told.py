@@ -310,3 +310,16 @@ def test_trouble_of_the_watching_is_an_incident_of_its_own() -> None:
 def test_two_receivers_have_the_same_default() -> None:
     """Ten lines of configuration: a name is enough."""
     assert Receiver("ops") == OPS
+
+
+def test_a_lasting_incident_that_flaps_is_not_due_again_and_again() -> None:
+    """While it flaps, or another one explains it, no repeat is told, so none is due: time goes on."""
+    settings = WatchSettings(receivers=(Receiver("ops", repeat_interval_s=600.0),))
+    play = Play(watch(settings))
+    for turn in range(8):
+        at = START + 90.0 * turn
+        play.until(at).at(at, event("strategy_return", at, symbol="BTCUSD", strategy="MaxDiff", share=0.1 if turn % 2 else -0.3))
+    play.at(play.now + 90.0, event("strategy_return", play.now + 90.0, symbol="BTCUSD", strategy="MaxDiff", share=-0.3))
+    due = play.until(play.now + 3_000.0).watch.next_due()
+    assert due is not None and due > play.now
+    assert "flapping" in [sort for sort, _, _ in play.told()]

@@ -116,7 +116,7 @@ class Play:
 
     def feed(self, chunk: Sequence[Heard], now: float, troubles: Sequence[Trouble] = ()) -> Play:
         """A call of the watch, after all ticks that are due before the first event of the chunk."""
-        first = next((epoch_of(one.time) for piece in chunk[:1] for one in piece.events[:1] if one.time), None)
+        first = next((epoch_of(one.time) for piece in chunk[:1] for one in piece.events[:1] if isinstance(one, Event) and one.time), None)
         self.until(min(now, first if first is not None else self.now))
         self.now = max(self.now, now)
         self._take(self.watch.feed(chunk, troubles, self.now))

@@ -126,7 +126,7 @@ def test_status_shows_the_day_beside_the_week_before(tmp_path: Path, monkeypatch
 def test_a_subject_is_shown_as_data() -> None:
     """Names come from the log: no control character of theirs reaches the terminal."""
     hour = Hour()
-    hour.add(2.0, has_median=False)
+    hour.add([2.0], has_median=False)
     text = series_text(lines_of({(HOUR, "return", "A\x1b[2J\nB"): hour}, now=START))
     assert "\x1b" not in text
     assert len(text.splitlines()) == 2
@@ -139,7 +139,7 @@ def test_the_median_survives_adding_up() -> None:
     for start in range(0, 1000, 100):
         part = Hour()
         for value in range(start + 1, start + 101):
-            part.add(float(value), has_median=True)
+            part.add([float(value)], has_median=True)
         whole.merge(part)
     assert whole.median == pytest.approx(500, rel=0.02)
     assert len(whole.counts) <= 100

@@ -1,0 +1,178 @@
+"""Runs: metric lines, or the rows of one table, that follow each other in a growing log, as columns.
+
+A watch needs of most of them only that they were there, and a few of their numbers. So no event is made of them, until
+something is to be said of one: ``Run.event`` gives the very event that reading its line one by one gives.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby, pairwise, repeat
+from math import inf
+from operator import attrgetter, itemgetter
+from typing import NamedTuple
+
+from recompile_watch.core.events import Event
+from recompile_watch.core.prefix_grammar import Stamp
+from recompile_watch.core.readers import spread_bps
+from recompile_watch.core.rows import HEADER, HeaderForm, RowForm, RowPattern, Rows
+from recompile_watch.core.rules import captures
+from recompile_watch.core.sightings import Fields, TableRows, decode, extra_fields, number, typed, typed_fields
+from recompile_watch.core.sums import real_quotes
+
+_NAMES = frozenset({"stage", "model", "symbol"})
+_COUNTER = ("count", "num_samples", "samples_per_batch")
+_SHORT = 10  # a number of so few digits needs no look at what it may be
+Settings = tuple[int | None, int | None]
+
+
+class Metrics(NamedTuple):
+    """Metric lines of one kind, in log order: the rule's pattern, the line and its form, of each."""
+
+    by: Sequence[RowPattern]
+    texts: Sequence[bytes]
+    forms: Sequence[RowForm]
+
+    def column(self, name: str) -> Sequence[object]:
+        """A name, or a number that a report wants, of all lines; None where a line shows none."""
+        if name in _NAMES:
+            return list(map(attrgetter(name), self.forms))
+        return _numbers([text[form.numbers[name]] for text, form in zip(self.texts, self.forms, strict=True)])
+
+    def row(self, number: int) -> Fields:
+        """The further fields of one line's event."""
+        rule, text = self.by[number].rule, self.texts[number]
+        header = HEADER.match(text)
+        match = rule.pattern.match(text[header.end() if header is not None else 0 : -1])
+        assert match is not None
+        fields = typed_fields(rule, captures(match))
+        if rule.reader == "quote":
+            bid, ask = fields["bid"], fields["ask"]
+            assert isinstance(bid, float) and isinstance(ask, float)
+            fields["spread_bps"] = spread_bps(bid, ask)
+        return extra_fields(rule, fields)
+
+    def stamps(self) -> Iterable[tuple[Stamp | None, int]]:
+        """The times as printed, each with the number of lines that follow each other with it."""
+        keys = ((form.header, text[: form.header.size]) for text, form in zip(self.texts, self.forms, strict=True))
+        return [(header.stamp(text), len([*alike])) for (header, text), alike in groupby(keys)]
+
+    def cut(self, begin: int, end: int) -> "Metrics":
+        """The lines from one to another."""
+        return Metrics(self.by[begin:end], self.texts[begin:end], self.forms[begin:end])
+
+    def counters(self) -> Iterator[tuple[int, int, Settings]]:
+        """The lines that show a call counter: index, calls, and settings (number of samples, samples per batch).
+
+        Of those that differ from the one before them in nothing but their calls only the first.
+        """
+        before: tuple[str | None, HeaderForm, bytes, bytes] | None = None
+        for index, (by, text, form) in enumerate(zip(self.by, self.texts, self.forms, strict=True)):
+            if by.counts:
+                key = (form.symbol, form.header, text[: form.header.size], text[form.settings])
+                if key != before:
+                    calls, samples, batch = (_int(text[form.numbers[name]]) for name in _COUNTER)
+                    if calls is not None:
+                        before = key
+                        yield index, calls, (samples, batch)
+
+
+class Run(NamedTuple):
+    """Events of one kind that follow each other, as many in one.
+
+    offsets, lines: the place of each. cells: what they say. times: of each, as in ``Event``; empty until they are resolved.
+    """
+
+    kind: str
+    source: str
+    offsets: Sequence[int]
+    lines: Sequence[int]
+    cells: Metrics | TableRows
+    times: Sequence[str | None] = ()
+
+    @property
+    def n(self) -> int:
+        """How many events it stands for."""
+        return len(self.offsets)
+
+    def column(self, name: str) -> Sequence[object]:
+        """One further field of all of them, which a report wants."""
+        return self.cells.column(name)
+
+    def stamps(self) -> Iterable[tuple[Stamp | None, int]]:
+        """Their times as printed, each with the number of events that follow each other with it."""
+        return self.cells.stamps() if isinstance(self.cells, Metrics) else [(self.cells.stamp, self.n)]
+
+    def event(self, index: int) -> Event:
+        """One of them."""
+        extra = self.cells.row(index)
+        return Event(
+            self.kind, self.source, self.lines[index], self.offsets[index], self.times[index],
+            None, None, None, None, None, None, (), False, extra,
+        )  # fmt: skip
+
+    def events(self) -> list[Event]:
+        """All of them."""
+        return [self.event(index) for index in range(self.n)]
+
+    def cut(self, begin: int, end: int) -> "Run":
+        """Those from one to another; a table stays whole."""
+        assert isinstance(self.cells, Metrics)
+        return self._replace(
+            offsets=self.offsets[begin:end], lines=self.lines[begin:end], cells=self.cells.cut(begin, end), times=self.times[begin:end]
+        )
+
+    def moved(self, offset: int, line: int) -> "Run":
+        """The same so many bytes and lines further on."""
+        offsets = [one + offset for one in self.offsets] if offset else self.offsets
+        return self._replace(offsets=offsets, lines=[one + line for one in self.lines]) if offset or line else self
+
+
+def runs_of(source: str, rows: Sequence[Rows], tables: Sequence[TableRows], borders: Sequence[int]) -> list[Run]:
+    """Metric lines and tables as runs in log order. borders: the offsets where other records begin, which no run spans."""
+    found = [_table_run(source, table) for table in tables]
+    if rows:
+        found += _metric_runs(source, rows, [*borders, *(run.offsets[0] for run in found)])
+    return sorted(found, key=lambda run: run.offsets[0])
+
+
+def _table_run(source: str, table: TableRows) -> Run:
+    return Run(table.kind, source, [table.offsets[index] for index in table.at], [table.lines[index] for index in table.at], table)
+
+
+def _metric_runs(source: str, rows: Sequence[Rows], borders: Sequence[int]) -> Iterator[Run]:
+    rows = [real_quotes(part) for part in rows]
+    lines = [line for part in rows for line in zip(part.offsets, _line_numbers(part), repeat(part.by), part.lines, part.forms, strict=False)]
+    if not lines:
+        return
+    offsets, numbers, by, texts, forms = zip(*sorted(lines, key=itemgetter(0)), strict=True)
+    cuts = {0, len(offsets), *(bisect_left(offsets, border) for border in borders)}
+    if len({part.by.rule.event for part in rows}) > 1:
+        cuts |= {index for index in range(1, len(by)) if by[index].rule.event != by[index - 1].rule.event}
+    for begin, end in pairwise(sorted(cuts)):
+        cells = Metrics(by[begin:end], texts[begin:end], forms[begin:end])
+        yield Run(by[begin].rule.event, source, offsets[begin:end], numbers[begin:end], cells)
+
+
+def _line_numbers(rows: Rows) -> Iterator[int]:
+    """The line number of each row."""
+    place, line = rows.known
+    for offset in rows.offsets:
+        line += rows.region.count(b"\n", place - rows.base, offset - rows.base)
+        place = offset
+        yield line
+
+
+def _numbers(cells: list[bytes]) -> list[float | None]:
+    """Each cell as a finite number; None for one that is none."""
+    try:
+        values: list[float | None] = list(map(float, cells))
+    except ValueError:
+        return [number(decode(cell)) for cell in cells]
+    return [number(decode(cell)) for cell in cells] if inf in values or -inf in values else values
+
+
+def _int(cell: bytes) -> int | None:
+    if cell.isdigit() and len(cell) < _SHORT:
+        return int(cell)
+    value = typed(decode(cell), "int")
+    return value if isinstance(value, int) else None
