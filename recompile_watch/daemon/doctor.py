@@ -10,7 +10,7 @@ from pathlib import Path
 
 from recompile_watch.core.errors import RecompileWatchError
 from recompile_watch.core.units import duration_text
-from recompile_watch.daemon.control import SOCKET_NAME, ask, found_in
+from recompile_watch.daemon.control import ask, found_in
 from recompile_watch.notify import check_receivers
 from recompile_watch.sources.discover import Discovery
 from recompile_watch.store import is_in_use
@@ -113,13 +113,13 @@ def _state(config: WatchConfig) -> Check:
 
 def _daemon(config: WatchConfig) -> Check:
     folder = config.state_folder
-    if not folder.exists() or not is_in_use(folder):
-        return Check("watch", WEAK, "does not run; start it with systemctl start recompile-watch")
-    place = found_in(folder)
-    if not (place / SOCKET_NAME).exists():
-        return Check("watch", UNKNOWN, "runs, but its control socket was not found; run the doctor as its user")
     try:
-        daemon = ask(place, {"ask": "status"}).get("daemon")
+        if not is_in_use(folder):
+            return Check("watch", WEAK, "does not run; start it with systemctl start recompile-watch")
+    except RecompileWatchError as error:
+        return Check("watch", UNKNOWN, str(error))
+    try:
+        daemon = ask(found_in(folder), {"ask": "status"}).get("daemon")
     except RecompileWatchError as error:
         return Check("watch", BROKEN, str(error))
     return Check("watch", OK, f"runs as process {daemon.get('pid') if isinstance(daemon, Mapping) else '?'}")
