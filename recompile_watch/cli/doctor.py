@@ -11,7 +11,8 @@ from recompile_watch.cli import exit_status
 from recompile_watch.cli.output import write_result, write_stdout
 from recompile_watch.cli.watch_state import asked_folder
 from recompile_watch.core.errors import UsageError
-from recompile_watch.daemon.doctor import BROKEN, OK, UNKNOWN, WEAK, Check, examine
+from recompile_watch.daemon.checks import BROKEN, OK, UNKNOWN, WEAK, Check
+from recompile_watch.daemon.doctor import examine
 from recompile_watch.report.json import json_text
 from recompile_watch.report.safe import safe
 from recompile_watch.watch_config import read_config
