@@ -70,7 +70,7 @@ class Watch:
         self._backlogs = Shelf("backlog", Backlog, parts, 1)
         self._agenda = Agenda()
         self._times = LogTimes(parts)
-        self._casebook = Casebook(parts, Retelling(rules, catalog, settings.torch_version), host)
+        self._casebook = Casebook(parts, Retelling(rules, catalog, settings.torch_version), host, settings.max_incidents)
         self._silences = Silences(parts, self._clock)
         self._desks = Desks(settings.receivers, parts, self._casebook, self._clock, self._agenda, host)
         self._course = Course(settings, parts, self._casebook, self._silences, self._desks, self._clock, self._agenda, is_market_open, host)
