@@ -23,7 +23,7 @@ HEAD_EVENTS = 64  # as many guards as analyze keeps of one problem
 TAIL_EVENTS = 8
 MAX_HELD = 4_000  # events in all heads together; beyond it a head keeps few
 FEW_EVENTS = 4
-MAX_TEXT_CHARS = 4_000  # fingerprint and title look at less
+MAX_TEXT_CHARS = 2_000  # fingerprint and title look at no more
 EACH_TOLD_ANEW = 16  # so many events are judged one by one, later ones at each doubling
 MAX_RAW = 1_000
 MAX_LIMITS = 64
@@ -175,7 +175,9 @@ class Casebook:
     def is_due(self, incident: Incident) -> bool:
         """True when an incident has to be judged again after its latest event."""
         if incident.key == MORE and incident.severity != SEVERITIES[-1]:
-            return True  # each event is another problem, which may be worse
+            *before, latest = self.events_of(incident)
+            if all(item.event.kind != latest.event.kind for item in before):
+                return True  # another kind of problem, which may be worse
         count = incident.count + incident.refused
         return count <= EACH_TOLD_ANEW or count & (count - 1) == 0
 

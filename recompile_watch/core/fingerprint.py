@@ -6,6 +6,7 @@ second run would print differently: numbers, addresses, object ids, values, fold
 
 import hashlib
 import re
+from functools import lru_cache
 
 ID_DIGITS = 16
 _TEXT_CHARS = 2000  # the head of a message names the problem; hostile ones have megabytes
@@ -30,7 +31,13 @@ def fingerprint(kind: str, function: str | None, file: str | None, subject: str)
 
 def normalised(text: str) -> str:
     """``tensor 'x' size mismatch at index 0. expected 8, actual 9`` with N for each number, and so on."""
-    text = _LOCAL.sub(r"\1", text[:_TEXT_CHARS])
+    return _normalised(text[:_TEXT_CHARS])
+
+
+@lru_cache(maxsize=1024)
+def _normalised(text: str) -> str:
+    """Remembered: each event of the watch is looked at several times, and a long text costs a millisecond."""
+    text = _LOCAL.sub(r"\1", text)
     text = _VALUE.sub("S", text)
     text = _PATH.sub(lambda match: place_of(match[0]), text)
     text = _QUOTED_ID.sub("S", text)

@@ -25,7 +25,7 @@ from recompile_watch.sources.stream import Clock, Stream, Troubles
 
 __all__ = ["Around", "Chunk", "FollowSettings", "Follower", "GenerationEnded", "GenerationStarted", "Mark", "News", "Progress", "Watched"]
 
-BUDGET_BYTES = 16 << 20
+BUDGET_BYTES = 4 << 20  # of a poll: a hostile log costs milliseconds an event, and the loop must give its signs of life
 News = Chunk | GenerationStarted | GenerationEnded | Trouble
 
 
