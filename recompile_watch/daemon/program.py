@@ -117,7 +117,7 @@ class Program:
                 raise ConfigError(f"{self._file}: state_dir changes only with a restart")
             load_rules(config.rule_folders)  # while the old loop still runs: a bad rule must not end it
         except RecompileWatchError as error:
-            self._journal.told("reload_refused", error=str(error))
+            self._journal.warned("reload_refused", error=str(error))
             text = f"the changed configuration is bad, the old one stays: {str(error).splitlines()[0]}"
             self._loop.trouble(Trouble(TroubleKind.BAD_RELOAD, str(self._file), text))
             self._service.ready(f"{self._status()}; {text[:200]}")
@@ -136,7 +136,7 @@ class Program:
         try:
             self._loop.close(STOP_GRACE_S)
         except StoreError as error:
-            self._journal.told("state_unwritten", error=str(error))
+            self._journal.warned("state_unwritten", error=str(error))
         self._store.close()
         if self._server is not None:
             self._server.close()
