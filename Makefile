@@ -19,12 +19,13 @@ PROVE ?= --markdown docs/remedies.md
 # How long the daemon is tried: random schedules of rotation and kills, and minutes of a compressed two days.
 SCHEDULES ?= 10000
 SOAK_MINUTES ?= 30
+UNITS_FOLDER ?= /var/tmp/recompile-watch-units
 
 # toto-ts pins another torch and needs much that its model does not; this is what the model does need.
 TOTO_VENV ?= .venv-toto
 TOTO_NEEDS := numpy pandas scipy einops jaxtyping typeguard==2.13.3 rotary-embedding-torch toolz pydantic safetensors huggingface_hub
 
-.PHONY: demo test test-torch test-gpu gpu-report example-toto bench bench-watch crash soak sarif fuzz corpus prove clean
+.PHONY: demo test test-torch test-gpu gpu-report example-toto bench bench-watch crash units soak sarif fuzz corpus prove clean
 
 demo: $(STAMP)
 	@$(BIN)/recompile-watch analyze --tz UTC $(DEMO) || test $$? -le 2
@@ -45,6 +46,10 @@ bench-watch: $(STAMP)
 crash: $(STAMP)
 	$(BIN)/python -m tests.sources.follow_schedules --schedules $(SCHEDULES) --seed $(FUZZ_SEED) --report docs/following.md
 	$(BIN)/python -m tests.daemon.crash --schedules $(SCHEDULES) --seed $(FUZZ_SEED) --report docs/crash.md
+
+# The unit files under a real systemd in namespaces of its own; as root, two minutes, and once the time to fetch a small Debian.
+units: $(STAMP)
+	tests/units/run.sh $(BIN)/python $(UNITS_FOLDER)
 
 soak: $(STAMP)
 	$(BIN)/python benchmarks/soak.py --minutes $(SOAK_MINUTES) --markdown docs/soak.md

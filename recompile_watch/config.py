@@ -182,7 +182,10 @@ def load_diagnose_settings(file: Path) -> DiagnoseSettings:
 
 
 def _at_home(path: str | None) -> str | None:
-    return None if path is None else str(Path(path).expanduser())
+    try:
+        return None if path is None else str(Path(path).expanduser())
+    except RuntimeError:
+        return path  # no such home: what is there is not found, and told then
 
 
 def shipped_rules() -> Path:

@@ -59,27 +59,29 @@ def _done(order: Order) -> Outcome:
     if order.task is Task.PING:
         return _post(ping_address(order.url), b"", order.deadline_s)
     if order.task is Task.CHECK or order.message is None:
-        return _check(order.url)
+        return _check(order)
     return _send(order, order.message)
 
 
-def _check(url: str) -> Outcome:
+def _check(order: Order) -> Outcome:
+    """Whether the address is good, and where its host is known from it, whether that can be connected to."""
+    url, step_s = order.url, _step_s(order.deadline_s)
     match form_of(url):
-        case Form.JSON:
-            json_address(url)
-        case Form.SLACK:
-            slack_address(url)
+        case Form.JSON | Form.SLACK as form:
+            from recompile_watch.respond.http import reach
+
+            return reach(json_address(url) if form is Form.JSON else slack_address(url), step_s)
         case Form.MAIL:
             _quieten(url)
-            from recompile_watch.respond.mail import mail_address
+            from recompile_watch.respond.mail import mail_address, reach_mail
 
-            mail_address(url)
+            return reach_mail(mail_address(url), step_s)
         case Form.TEXT:
             _quieten(url)
             from recompile_watch.respond.others import check_other
 
             check_other(url)
-    return Delivered()
+    return Delivered("the address is good")
 
 
 def _send(order: Order, message: Message) -> Outcome:

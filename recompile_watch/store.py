@@ -147,7 +147,11 @@ def read_tables(folder: Path, *, series_from: int | None = None) -> Mapping[str,
     series_from: the first hour of the series to read; by default none of them, for they are long.
     """
     file = folder / FILE_NAME
-    if not file.is_file():
+    try:
+        is_there = file.is_file()
+    except OSError as error:
+        raise StoreError(f"{folder}: cannot be read ({error.strerror}); ask as the user of the watch or as root") from None
+    if not is_there:
         raise StoreError(f"{folder}: no state of a watch in it; name the folder with --state-dir, or start `recompile-watch watch`")
     try:
         with contextlib.closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, timeout=_READ_BUSY_S)) as database:
@@ -161,12 +165,19 @@ def read_tables(folder: Path, *, series_from: int | None = None) -> Mapping[str,
 
 
 def is_in_use(folder: Path) -> bool:
-    """True while a daemon holds the state directory."""
+    """True while a daemon holds the state directory. Makes nothing there. Raises StoreError when that cannot be seen."""
     try:
-        lock = _locked(folder)
-    except StoreError:
-        return (folder / LOCK_NAME).exists()
-    os.close(lock)
+        lock = os.open(folder / LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise StoreError(f"{folder}: cannot be read ({error.strerror}); ask as the user of the watch or as root") from None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(lock)
     return False
 
 

@@ -25,6 +25,8 @@ MAX_CONFIG_BYTES = 1 << 20
 MAX_SECRET_BYTES = 1 << 16
 CREDENTIALS = "CREDENTIALS_DIRECTORY"  # systemd.exec(5), LoadCredential=
 STATE_FOLDER = "STATE_DIRECTORY"
+_BY_HAND = "; systemd hands it to the unit, by hand set CREDENTIALS_DIRECTORY to the folder that holds it"
+UNIT_STATE_FOLDER = Path("/var/lib/recompile-watch")  # the unit's StateDirectory=
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,12 +164,21 @@ def read_config(file: Path, environment: Mapping[str, str] = os.environ) -> Watc
     url = _secret(Address(beat.url, beat.url_file, beat.credential, beat.env), "heartbeat", environment, mistakes, is_needed=False)
     if url is not None and not url.startswith(("http://", "https://")):
         mistakes.add("heartbeat", "its address is no http or https address; write the one that your dead-man's switch gave you")
+    folder = _state_folder(general.state_dir, environment, mistakes)
     if mistakes.lines or watch is None:
         raise ConfigError("\n".join(mistakes.lines))
-    folder = Path(general.state_dir).expanduser() if general.state_dir else default_state_folder(environment)
     followed = tuple(replace(source, follow=replace(source.follow, excluded=(*source.follow.excluded, str(folder)))) for source, _ in sources)
     addresses, deliveries = tuple(receiver for receiver, _, _ in receivers), tuple(delivery for _, delivery, _ in receivers)
     return WatchConfig(file, folder, general, followed, addresses, deliveries, watch, url)
+
+
+def readable_receivers(file: Path, environment: Mapping[str, str] = os.environ) -> list[ReceiverSettings]:
+    """Those receivers of a wrong configuration that can be reached: somebody has to be told. Raises ConfigError if it is no TOML."""
+    found: list[ReceiverSettings] = []
+    for item in _tables(_toml(file).get("receiver", []), "receiver", Mistakes(str(file), [], _AS_TEXT)):
+        receiver = _receiver(item, "receiver", environment, Mistakes(str(file), [], _AS_TEXT))
+        found += [receiver[0]] if receiver is not None and receiver[0].url else []
+    return found
 
 
 # Which settings classes make up each table of the file; a name stands once.
@@ -228,7 +239,18 @@ def default_state_folder(environment: Mapping[str, str] = os.environ) -> Path:
     if given:
         return Path(given)
     base = environment.get("XDG_STATE_HOME")
-    return (Path(base) if base else Path.home() / ".local" / "state") / "recompile-watch"
+    try:
+        return (Path(base) if base else Path.home() / ".local" / "state") / "recompile-watch"
+    except RuntimeError:  # the user of a service may have no home
+        return UNIT_STATE_FOLDER
+
+
+def _state_folder(given: str | None, environment: Mapping[str, str], mistakes: Mistakes) -> Path:
+    try:
+        return Path(given).expanduser() if given else default_state_folder(environment)
+    except RuntimeError:
+        mistakes.add("state_dir", "the home folder in it is not known; write the whole path")
+        return Path()
 
 
 def _source(table: Mapping[str, object], place: str, folder: Path, mistakes: Mistakes) -> tuple[SourceConfig, WatchedSource] | None:
@@ -282,10 +304,11 @@ def _secret(address: Address, place: str, environment: Mapping[str, str], mistak
         return None
     try:
         found = _secret_by(ways[0], address, environment)
-    except (OSError, UnicodeDecodeError, KeyError) as error:
+    except (OSError, UnicodeDecodeError, KeyError, RuntimeError) as error:
         mistakes.add(
             f"{place}.{ways[0]}",
-            f"cannot be read ({getattr(error, 'strerror', None) or 'it is not there'}); the watch needs the address at its start",
+            f"cannot be read ({getattr(error, 'strerror', None) or 'it is not there'}); the watch needs the address at its start"
+            + (_BY_HAND if ways[0] == "credential" and CREDENTIALS not in environment else ""),
         )
         return None
     if not found:

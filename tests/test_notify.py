@@ -48,13 +48,20 @@ def test_every_receiver_is_told_how_it_did() -> None:
 
 
 def test_a_check_sends_nothing() -> None:
-    """A check looks at the address only: nobody is connected to."""
-    with receiver() as made:
-        receivers = [ReceiverSettings("good", made.url()), ReceiverSettings("bad", f"json://{CANARY}@/x"), ReceiverSettings("other", "nosuch://x")]
-        trials = check_receivers(receivers, ENVIRONMENT)
-    assert made.requests == []
-    assert [trial.is_good for trial in trials] == [True, False, False]
-    assert trials[0].words == "the address is good" and "names no host" in trials[1].words
+    """A check connects where the address names the host, and says no more than that; nobody gets a message."""
+    mailbox = Mailbox()
+    with receiver() as made, server(mailbox) as port:
+        addresses = {
+            "good": made.url(), "mail": f"mailto://127.0.0.1:{port}/?from=bot@example.org&to=you@example.org", "chat": "tgram://123456789:abcdefg_hij/42",
+            "down": "json://127.0.0.1:9/", "bad": f"json://{CANARY}@/x", "other": "nosuch://x",
+        }  # fmt: skip
+        trials = check_receivers([ReceiverSettings(name, url) for name, url in addresses.items()], ENVIRONMENT)
+    assert made.requests == [] and mailbox.mails == []
+    assert [trial.is_good for trial in trials] == [True, True, True, False, False, False]
+    assert [trial.words for trial in trials[:4]] == [
+        "it can be connected to", "it can be connected to", "the address is good", "no connection: connection refused",
+    ]  # fmt: skip
+    assert "names no host" in trials[4].words
 
 
 def test_no_receivers() -> None:
@@ -76,10 +83,10 @@ def test_a_sender_does_not_import_what_lies_around(tmp_path: Path) -> None:
         "import os\n"
         "from recompile_watch.notify import check_receivers\n"
         "from recompile_watch.respond.receivers import ReceiverSettings\n"
-        "print(check_receivers([ReceiverSettings('a', 'json://host')], os.environ)[0].words)"
+        "print(check_receivers([ReceiverSettings('a', 'json://127.0.0.1:9')], os.environ)[0].words)"
     )
     done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, cwd=tmp_path, env=ENVIRONMENT, check=True)
-    assert done.stdout.strip() == "the address is good"
+    assert done.stdout.strip() == "no connection: connection refused"
 
 
 def test_the_sender_is_light() -> None:

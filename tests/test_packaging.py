@@ -55,12 +55,14 @@ def clean_environment() -> dict[str, str]:
 
 
 def test_the_wheel_holds_the_rules(wheel: Path) -> None:
-    """Every rule file is inside the wheel, and neither tests nor samples are."""
+    """Every rule file and every unit is inside the wheel, and neither tests nor samples are."""
     names = zipfile.ZipFile(wheel).namelist()
     inside = {name.partition("/_rules/")[2] for name in names if name.startswith("recompile_watch/_rules/")}
     assert inside == {str(path.relative_to(ROOT / "rules")) for path in (ROOT / "rules").rglob("*.toml")}
     workloads = {name.partition("/_workloads/")[2] for name in names if name.startswith("recompile_watch/_workloads/")}
     assert workloads == {path.name for path in (ROOT / "workloads").glob("*.py")} and "recompile_watch/respond/diagnose_worker.py" in names
+    units = {name.rpartition("/share/recompile-watch/systemd/")[2] for name in names if "/share/recompile-watch/systemd/" in name}
+    assert units == {path.name for path in (ROOT / "systemd").iterdir()}
     assert not [name for name in names if name.startswith(("tests/", "sample_logs/", "benchmarks/"))]
     assert any(name.endswith("licenses/LICENSE") for name in names)
 

@@ -14,7 +14,7 @@ from typing import cast
 import pytest
 
 from recompile_watch.core.errors import StoreError
-from recompile_watch.store import FILE_NAME, SCHEMA, Changes, Store, read_tables
+from recompile_watch.store import FILE_NAME, SCHEMA, Changes, Store, is_in_use, read_tables
 from tests.conftest import ROOT
 from tests.daemon.world import CONFIG, World
 
@@ -175,6 +175,19 @@ def test_reading_beside_a_daemon_sees_whole_steps(tmp_path: Path) -> None:
     store.close()
     with pytest.raises(StoreError, match="no state of a watch"):
         read_tables(tmp_path / "elsewhere")
+
+
+def test_whether_a_daemon_runs_is_seen_without_a_trace(tmp_path: Path) -> None:
+    """Asking makes no lock of its own, which the daemon's user could not open later; what cannot be looked at is told."""
+    assert not is_in_use(tmp_path) and list(tmp_path.iterdir()) == []
+    store = Store(tmp_path, now=NOW)
+    assert is_in_use(tmp_path)
+    store.close()
+    assert not is_in_use(tmp_path)
+    unseen = tmp_path / ("n" * 300)
+    for look in (is_in_use, read_tables):
+        with pytest.raises(StoreError, match=r"cannot be read .*; ask as the user of the watch or as root"):
+            look(unseen)
 
 
 def test_killed_in_the_middle_of_commits_the_database_is_whole(tmp_path: Path) -> None:

@@ -10,7 +10,15 @@ import pytest
 
 from recompile_watch.core.errors import ConfigError
 from recompile_watch.settings import keys_of
-from recompile_watch.watch_config import _TABLES, WatchConfig, config_reference, read_config
+from recompile_watch.watch_config import (
+    _TABLES,
+    UNIT_STATE_FOLDER,
+    WatchConfig,
+    config_reference,
+    default_state_folder,
+    read_config,
+    readable_receivers,
+)
 from tests.conftest import ROOT
 
 TEN_LINES = """
@@ -113,6 +121,22 @@ def test_an_address_comes_from_a_file_a_credential_or_the_environment(tmp_path: 
         assert "canary" in found.receivers[0].url
         assert "canary" not in repr(found)
     assert "cannot be read" in mistakes(tmp_path, base.replace("{way}", 'env = "OTHER"'), {"OPS_URL": "x"})[0]
+
+
+def test_a_service_without_a_home_has_a_state_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The user that systemd makes for a unit may have no home: the unit's own directory is meant, and `~` is a mistake."""
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.setattr("os.getuid", lambda: 2_000_000_000)
+    assert default_state_folder({}) == UNIT_STATE_FOLDER
+    (mistake,) = mistakes(tmp_path, TEN_LINES.replace("{folder}/state", "~/state"))
+    assert mistake == "watch.toml: state_dir: the home folder in it is not known; write the whole path"
+
+
+def test_the_receivers_of_a_wrong_configuration_can_be_told(tmp_path: Path) -> None:
+    """Whatever else is wrong in the file: a receiver with an address can be told of it."""
+    file = tmp_path / "watch.toml"
+    file.write_text('nonsense = 1\n[[receiver]]\nname = "ops"\nurl = "json://a"\nnonsense = 1\n[[receiver]]\nname = "lost"\ncredential = "x"\n')
+    assert [receiver.name for receiver in readable_receivers(file, {})] == ["ops"]
 
 
 def test_no_key_of_a_table_means_two_things() -> None:

@@ -4,13 +4,15 @@ import argparse
 import os
 import sys
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from recompile_watch.cli import exit_status
 from recompile_watch.cli.output import write_result, write_stdout
+from recompile_watch.cli.watch_state import asked_folder
 from recompile_watch.core.errors import UsageError
-from recompile_watch.daemon.doctor import BROKEN, OK, UNKNOWN, WEAK, Check, examine
+from recompile_watch.daemon.checks import BROKEN, OK, UNKNOWN, WEAK, Check
+from recompile_watch.daemon.doctor import examine
 from recompile_watch.report.json import json_text
 from recompile_watch.report.safe import safe
 from recompile_watch.watch_config import read_config
@@ -23,6 +25,7 @@ def run(arguments: argparse.Namespace, _name: tuple[str, ...]) -> int:
     if arguments.pid is not None and not arguments.pid.isdigit():
         raise UsageError(f"--pid: '{arguments.pid}' is no process id; write a number")
     config = read_config(Path(arguments.config))
+    config = replace(config, state_folder=asked_folder(config.state_folder))
     checks: list[Check] = []
     for check in examine(config, None if arguments.pid is None else int(arguments.pid), now=time.time(), environment=os.environ):
         checks.append(check)

@@ -2,6 +2,7 @@
 
 import argparse
 import getpass
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,8 +11,8 @@ from recompile_watch.core.errors import StoreError, UsageError
 from recompile_watch.core.hourly import Hour, hour_of
 from recompile_watch.core.hourly import Key as HourKey
 from recompile_watch.daemon.control import Answer, ask, found_in
-from recompile_watch.store import Json, Key, read_tables
-from recompile_watch.watch_config import default_state_folder, read_config
+from recompile_watch.store import FILE_NAME, Json, Key, read_tables
+from recompile_watch.watch_config import UNIT_STATE_FOLDER, default_state_folder, read_config
 
 _PROGRESS, _SILENCE = "progress/", "silence/"
 
@@ -29,12 +30,18 @@ class WatchState:
 
 
 def state_folder(arguments: argparse.Namespace) -> Path:
-    """The state directory that the options name."""
+    """The state directory that the options name, else the one that is there."""
     if arguments.state_dir is not None and arguments.config is not None:
         raise UsageError("--state-dir and --config both name the state directory; give one of them")
-    if arguments.config is not None:
-        return read_config(Path(arguments.config)).state_folder
-    return Path(arguments.state_dir) if arguments.state_dir is not None else default_state_folder()
+    if arguments.state_dir is not None:
+        return Path(arguments.state_dir)
+    return asked_folder(default_state_folder() if arguments.config is None else read_config(Path(arguments.config)).state_folder)
+
+
+def asked_folder(folder: Path) -> Path:
+    """The state directory that a person means: the unit's, where the usual one of this user holds no state."""
+    is_usual = folder == default_state_folder() and not (folder / FILE_NAME).exists()
+    return UNIT_STATE_FOLDER if is_usual and os.path.lexists(UNIT_STATE_FOLDER) else folder
 
 
 def read_state(folder: Path, *, series_from: int | None = None) -> WatchState:

@@ -9,6 +9,7 @@ from recompile_watch.core.events import TORCH_KINDS, Event
 from recompile_watch.core.findings import LIMIT_KIND, Finding, group_key
 from recompile_watch.core.fingerprint import fingerprint
 from recompile_watch.core.groups import GroupKey
+from recompile_watch.core.heard import TroubleKind
 from recompile_watch.core.incidents import MAX_SYMBOLS, Head, Incident, Remembered, Tail, Words
 from recompile_watch.core.lifecycle import State
 from recompile_watch.core.pace import Pace
@@ -18,19 +19,22 @@ from recompile_watch.core.rules import SEVERITIES
 from recompile_watch.core.shelves import Shelf
 from recompile_watch.core.signals import Signal
 
-MAX_INCIDENTS = 10_000
+OWN_FAULTS = 200  # incidents beyond the bound: what ails the watching itself is always told
 HEAD_EVENTS = 64  # as many guards as analyze keeps of one problem
 TAIL_EVENTS = 8
-MAX_HELD = 20_000  # events in all heads and tails together, about 30 MB; beyond it each keeps few
+MAX_HELD = 4_000  # events in all heads and tails together; beyond it each keeps few
 FEW_EVENTS = 4
-MAX_TEXT_CHARS = 4_000  # fingerprint and title look at less
+MAX_TEXT_CHARS = 2_000  # fingerprint and title look at no more
 EACH_TOLD_ANEW = 16  # so many events are judged one by one, later ones at each doubling
-MAX_RAW = 4_000
+MAX_RAW = 1_000
 MAX_UNADVISED = 64
 MAX_LIMITS = 64
 MAX_NEAR = 64
 MAX_LOOKED_AT = 200
-OTHERS = "(others)"
+MORE = GroupKey("more_problems", None, None, "")
+MORE_TITLE = "More problems than can be told one by one"
+_MORE_COST = "They are only counted here, and each may be as bad as the others; recompile-watch analyze tells all that stands in the log."
+_FAULTS = frozenset(TroubleKind)
 NOWHERE = ("", None)
 _OVERWRITTEN = "cudagraph_overwritten"
 _STORY_KINDS = ("recompile", LIMIT_KIND, "recompile_limit_error", "graph_break", "cudagraph_skip")
@@ -68,10 +72,12 @@ class Moment:
 class Casebook:
     """All incidents that are not forgotten."""
 
-    def __init__(self, parts: Mapping[str, object], retelling: Retelling, host: str) -> None:
-        self.shelf = Shelf("incident", Incident, parts, MAX_INCIDENTS + len(SEVERITIES) * 50)
-        self._heads = Shelf("head", Head, parts, MAX_INCIDENTS * 2)
-        self._tails = Shelf("tail", Tail, parts, MAX_INCIDENTS * 2)
+    def __init__(self, parts: Mapping[str, object], retelling: Retelling, host: str, most: int) -> None:
+        """most: incidents that are kept, besides what ails the watching itself."""
+        self._most = most
+        self.shelf = Shelf("incident", Incident, parts, most + OWN_FAULTS)
+        self._heads = Shelf("head", Head, parts, most + OWN_FAULTS)
+        self._tails = Shelf("tail", Tail, parts, most + OWN_FAULTS)
         self._counter = Shelf("counter", Counter, parts, 1)
         self._retelling, self._judging, self._host = retelling, retelling.without_advice(), host
         self._by_problem: dict[Problem, str] = {}
@@ -121,6 +127,7 @@ class Casebook:
 
     def problem(self, event: Event) -> Problem:
         """Which problem an event shows, remembered: a storm repeats few of them very often."""
+        event = _bounded(event)
         reason = event.reasons[0].text if event.reasons else None
         raw = (event.kind, event.function, event.file, reason, *(str(event.extra.get(name)) for name in (*_SUBJECT_FIELDS, "refused")))
         found = self._raw.get(raw)
@@ -140,9 +147,9 @@ class Casebook:
         return self.shelf.get(name) if name is not None else None
 
     def open(self, problem: Problem, severity: str, line_no: int | None, now: Moment) -> Incident:
-        """A new incident of a problem; of one that stands for the others of its kind when there are too many."""
-        if len(self.shelf) >= MAX_INCIDENTS and not self._make_room():
-            problem = (GroupKey(problem[0].kind, None, None, OTHERS), None)
+        """A new incident of a problem; the one that counts all further problems when there are too many."""
+        if self._is_crowded(problem[0].kind) and not self._make_room(problem[0].kind):
+            problem = (MORE, None)
             self._count(overflowed=1)
             known = self.find(problem)
             if known is not None:
@@ -179,6 +186,10 @@ class Casebook:
 
     def is_due(self, incident: Incident) -> bool:
         """True when an incident has to be judged again after its latest event."""
+        if incident.key == MORE and incident.severity != SEVERITIES[-1]:
+            *before, latest = self.events_of(incident)
+            if all(item.event.kind != latest.event.kind for item in before):
+                return True  # another kind of problem, which may be worse
         count = incident.count + incident.refused
         return count <= EACH_TOLD_ANEW or count & (count - 1) == 0
 
@@ -191,10 +202,9 @@ class Casebook:
         if head is None or incident.has_own_words:
             return None
         own = head.events + (tail.events if tail else [])
-        if incident.subject == OTHERS:
+        if incident.key == MORE:
             finding = retelling.finding_of(own[-1])
-            title = f"More different problems of the kind '{incident.kind.replace('_', ' ')}' than can be followed one by one"
-            return None if finding is None else replace(finding, title=title, advice=())
+            return None if finding is None else replace(finding, title=_more(finding.title), consequence=_MORE_COST, model=None, advice=())
         return retelling.finding(incident, own, self._related(incident), tail.left_out if tail else 0)
 
     def retell(self, incident: Incident) -> str:
@@ -215,6 +225,9 @@ class Casebook:
 
     def tell(self, incident: Incident, signal: Signal) -> None:
         """Takes over the words of a condition; ``advise`` adds the advice, for it may be told again before anybody asks."""
+        if incident.key == MORE:
+            incident.words = Words(_more(signal.title), _MORE_COST)
+            return
         incident.words = Words(signal.title, signal.cost, signal.cause)
         incident.has_own_words, incident.is_lasting = True, signal.is_lasting
         self._unadvised[incident.id] = _Signalled(signal, self.events_of(incident), list(self._related(incident)))
@@ -301,9 +314,16 @@ class Casebook:
                 if other.kind != "forecast_failure" or other.words.cause == _OVERWRITTEN:
                     yield from self.events_of(other)[:1]
 
-    def _make_room(self) -> bool:
+    def _is_crowded(self, kind: str) -> bool:
+        """True when there is no place for one more of a kind: one kind fills half of the places, so that it hides no other."""
+        return kind not in _FAULTS and (len(self.shelf) >= self._most or len(self._by_kind.get(kind, ())) >= self._most / 2)
+
+    def _make_room(self, kind: str) -> bool:
         """Forgets what matters least among the incidents that changed longest ago; False when all of them matter."""
+        is_full = len(self.shelf) >= self._most
         for found, incident in enumerate(self.shelf.values()):
+            if not is_full and incident.kind != kind:
+                continue
             if incident.state is State.RESOLVED or incident.severity == "info":
                 self.forget(incident)
                 return True
@@ -331,6 +351,10 @@ def _bounded(event: Event) -> Event:
 
 def _is_long(value: object) -> bool:
     return isinstance(value, str) and len(value) > MAX_TEXT_CHARS
+
+
+def _more(title: str) -> str:
+    return f"{MORE_TITLE}; the latest: {title}"
 
 
 def _place(function: str | None, file: str | None) -> tuple[str, str | None]:

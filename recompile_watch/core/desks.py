@@ -197,22 +197,21 @@ class Desks:
             quiet = quiet_until(receiver.quiet_hours, self._clock.wall)
             if quiet is not None:
                 return quiet - self._clock.lost
-        self._fill(receiver, desk)
-        return desk.filled_at + (1 - desk.left) * receiver.pause_s if desk.left < 1 else None
+        left, filled_at = self._filled(receiver, desk)
+        return filled_at + (1 - left) * receiver.pause_s if left < 1 else None
 
-    def _fill(self, receiver: Receiver, desk: Desk) -> None:
-        """Whole messages only, so that it does not matter how often this is asked."""
+    def _filled(self, receiver: Receiver, desk: Desk) -> tuple[float, float]:
+        """``left`` and ``filled_at`` of a desk as they are now. Whole messages only, so that it does not matter how often this is asked."""
         gained = int((self._clock.steady - desk.filled_at) // receiver.pause_s) if receiver.pause_s else receiver.burst
         if desk.left + gained >= receiver.burst:
-            desk.left, desk.filled_at = float(receiver.burst), self._clock.steady
-        else:
-            desk.left, desk.filled_at = desk.left + gained, desk.filled_at + gained * receiver.pause_s
+            return float(receiver.burst), self._clock.steady
+        return desk.left + gained, desk.filled_at + gained * receiver.pause_s
 
     def _make(self, receiver: Receiver, desk: Desk, incidents: list[Incident], sorts: Mapping[str, NoticeSort]) -> None:
         incidents = sorted(incidents, key=_worst_first)
         sort = sorts[incidents[0].id]
-        self._fill(receiver, desk)
-        desk.left -= 1
+        left, desk.filled_at = self._filled(receiver, desk)
+        desk.left = left - 1
         desk.notices += 1
         crowd = sum(desk.crowd.values()) if sort in _ALARMS else 0
         if crowd:

@@ -9,7 +9,7 @@ import re
 from functools import lru_cache
 
 ID_DIGITS = 16
-_KNOWN_CHARS = 300  # longer texts are not remembered
+_SHORT_CHARS = 300
 _TEXT_CHARS = 2000  # the head of a message names the problem; hostile ones have megabytes
 _LOCAL = re.compile(r"\bL\['(\w+)'\]")  # torch up to 2.5 writes L['x'], later ones x
 _VALUE = re.compile(r"(?<=[=!]= )(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")")
@@ -32,7 +32,8 @@ def fingerprint(kind: str, function: str | None, file: str | None, subject: str)
 
 def normalised(text: str) -> str:
     """``tensor 'x' size mismatch at index 0. expected 8, actual 9`` with N for each number, and so on."""
-    return _known(text) if len(text) <= _KNOWN_CHARS else _normalised(text[:_TEXT_CHARS])
+    head = text[:_TEXT_CHARS]
+    return (_short if len(head) <= _SHORT_CHARS else _long)(head)
 
 
 def _normalised(text: str) -> str:
@@ -44,7 +45,8 @@ def _normalised(text: str) -> str:
     return _SPACE.sub(" ", text).strip()
 
 
-_known = lru_cache(maxsize=4096)(_normalised)  # a storm repeats few guards very often
+# A storm repeats few guards very often, and each event of the watch is looked at several times; a long text costs a millisecond.
+_short, _long = lru_cache(maxsize=4096)(_normalised), lru_cache(maxsize=1024)(_normalised)
 
 
 def place_of(file: str | None) -> str:

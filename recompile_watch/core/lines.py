@@ -20,7 +20,8 @@ from recompile_watch.core.sightings import TableRows
 
 MAX_LINE_BYTES = 1 << 20
 _RUN_BYTES = 1 << 13
-_PLAIN_TEXTS = 50_000  # remembered message lines; a storm repeats the same few thousand
+_PLAIN_TEXTS = 10_000  # remembered message lines; a storm repeats the same few thousand
+_PLAIN_BYTES = 512  # of each; a longer one is looked at again
 
 
 class LineReader:
@@ -309,7 +310,8 @@ class LineReader:
             return False
         if len(self._plain) >= _PLAIN_TEXTS:
             self._plain.clear()
-        self._plain.add(text)
+        if len(text) <= _PLAIN_BYTES:
+            self._plain.add(text)
         return True
 
 

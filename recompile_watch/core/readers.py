@@ -10,7 +10,8 @@ from recompile_watch.core.records import Record
 from recompile_watch.core.sightings import Fields, Sighting, decode, sighting, text_or_none
 from recompile_watch.core.tracebacks import failure_of
 
-_CACHED_LINES = 50_000
+_CACHED_LINES = 10_000
+_CACHED_BYTES = 512  # of each; a longer one is parsed again
 MAX_MESSAGE = 300  # characters of an exception's text that an event keeps
 _REASON_LINE = re.compile(rb"\s*- (?:(?=!?\d{1,9}/\d{1,9}(?:/\d+)?(?:_\d+)?:(?: |$))|(?!User stack trace:| {2,}\S))")
 _ENTRY_START = re.compile(rb"\s- (?=!?\d{1,9}/\d{1,9}(?:/\d+)?:(?: |$))")
@@ -33,7 +34,9 @@ class Reasons:
                 known.clear()
             for index, reasons in enumerate(found):
                 if reasons is None:
-                    found[index] = known[lines[index]] = tuple(_parse_reason_line(lines[index], function))
+                    found[index] = parsed = tuple(_parse_reason_line(lines[index], function))
+                    if len(lines[index]) <= _CACHED_BYTES:
+                        known[lines[index]] = parsed
         return chain.from_iterable(reasons or () for reasons in found)
 
 

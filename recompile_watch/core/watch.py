@@ -82,7 +82,7 @@ class Watch:
         self._agenda = Agenda()
         self._fading = Fading(parts)
         self._times = LogTimes(parts)
-        self._casebook = Casebook(parts, Retelling(rules, catalog, settings.torch_version), host)
+        self._casebook = Casebook(parts, Retelling(rules, catalog, settings.torch_version), host, settings.max_incidents)
         self._measured = Measured(settings.returns.strategies)
         self._silences = Silences(parts, self._clock)
         self._desks = Desks(settings.receivers, parts, self._casebook, self._clock, self._agenda, host)

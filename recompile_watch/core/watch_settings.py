@@ -208,6 +208,8 @@ class WatchSettings:
     """Everything. torch_version: as the user names it, for wording and advice; default unknown.
 
     backlog_settles_s: seconds after the last backlog event at which its summary is told; default 10.
+    max_incidents: problems that are followed one by one, half of them of one kind; further ones are counted in one incident of
+    their own, which is told once; default 500.
     """
 
     receivers: tuple[Receiver, ...] = ()
@@ -221,3 +223,4 @@ class WatchSettings:
     returns: ReturnSettings = ReturnSettings()
     rates: tuple[Rate, ...] = field(default=(Rate("bot_error", 10, 900.0), Rate("forecast_failure", 30, 900.0), Rate("compile_error", 30, 900.0)))
     backlog_settles_s: float = 10.0
+    max_incidents: int = 500

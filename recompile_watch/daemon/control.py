@@ -37,7 +37,7 @@ def made_in(state_folder: Path) -> Path:
 def found_in(state_folder: Path) -> Path:
     """The folder in which the socket of that watch lies; the state directory when it is in none."""
     candidates = (state_folder, made_in(state_folder), _UNIT_FOLDER)
-    return next((folder for folder in candidates if (folder / SOCKET_NAME).exists()), state_folder)
+    return next((folder for folder in candidates if os.access(folder / SOCKET_NAME, os.F_OK)), state_folder)
 
 
 class ControlSocket:

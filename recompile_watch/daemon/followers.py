@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from typing import Protocol
 
-from recompile_watch.core.heard import Trouble
+from recompile_watch.core.heard import Trouble, TroubleKind
 from recompile_watch.sources.journal import STREAM as JOURNAL_STREAM
 from recompile_watch.sources.journal import Journal, JournalSettings
 from recompile_watch.sources.live_input import STREAM as INPUT_STREAM
@@ -38,7 +38,7 @@ class _Flow:
 
     def __init__(self, stream: str) -> None:
         self._stream = stream
-        self._position = 0
+        self._position = self._gaps = 0
         self._grown_at: float | None = None
         self.problem: str | None = None
 
@@ -52,7 +52,7 @@ class _Flow:
 
     def progress(self) -> Sequence[Progress]:
         """How far it is read."""
-        return [Progress(self._stream, self._position, self._position, 0, 1, 0, 0, self._grown_at, self.problem)]
+        return [Progress(self._stream, self._position, self._position, 0, 1, self._gaps, 0, self._grown_at, self.problem)]
 
     def retire(self, now: float, keep_s: float) -> Retired:
         """No file comes or goes."""
@@ -81,6 +81,10 @@ class _Flow:
         for item in items:
             if isinstance(item, Chunk):
                 self._position, self._grown_at = item.end, now
+            elif isinstance(item, Trouble) and item.kind is TroubleKind.GAP:
+                self._gaps += 1
+            elif isinstance(item, Trouble) and item.kind is TroubleKind.UNREADABLE:
+                self.problem = None if item.is_over else item.text
 
 
 class JournalFollower(_Flow):

@@ -19,7 +19,7 @@ from recompile_watch.daemon.loop import Clock, Loop
 from recompile_watch.daemon.questions import Questions
 from recompile_watch.daemon.service import Service
 from recompile_watch.store import Store
-from recompile_watch.watch_config import WatchConfig, default_state_folder, read_config
+from recompile_watch.watch_config import UNIT_STATE_FOLDER, WatchConfig, default_state_folder, read_config
 
 if TYPE_CHECKING:
     from recompile_watch.daemon.metrics import Metrics, MetricsServer
@@ -94,7 +94,7 @@ class Program:
 
     def _new_loop(self, config: WatchConfig) -> Loop:
         parts, troubles = build(config, self._store, now=self._clock.now())
-        state = None if config.state_folder == default_state_folder({}) else str(config.state_folder)
+        state = None if config.state_folder in (UNIT_STATE_FOLDER, default_state_folder({})) else str(config.state_folder)
         parts.metrics = self._metrics
         loop = Loop(parts, self._clock, self._selector, poll_interval_s=config.general.poll_interval_s, state_dir=state)
         for trouble in troubles:
@@ -117,25 +117,26 @@ class Program:
                 raise ConfigError(f"{self._file}: state_dir changes only with a restart")
             load_rules(config.rule_folders)  # while the old loop still runs: a bad rule must not end it
         except RecompileWatchError as error:
-            self._journal.told("reload_refused", error=str(error))
+            self._journal.warned("reload_refused", error=str(error))
             text = f"the changed configuration is bad, the old one stays: {str(error).splitlines()[0]}"
             self._loop.trouble(Trouble(TroubleKind.BAD_RELOAD, str(self._file), text))
+            self._service.ready(f"{self._status()}; {text[:200]}")
         else:
             self._loop.close(STOP_GRACE_S)
             self._config = config
             self._loop = self._new_loop(config)
             self._loop.trouble(Trouble(TroubleKind.BAD_RELOAD, str(self._file), "the configuration was read again", is_over=True))
             self._journal.told("config_reloaded", sources=len(config.sources), receivers=len(config.receivers))
-        self._service.ready(self._status())
+            self._service.ready(self._status())
 
     def _status(self) -> str:
-        return f"watching {len(self._config.sources)} sources for {len(self._config.receivers)} receivers"
+        return f"sources watched: {len(self._config.sources)}, receivers: {len(self._config.receivers)}"
 
     def _close(self) -> None:
         try:
             self._loop.close(STOP_GRACE_S)
         except StoreError as error:
-            self._journal.told("state_unwritten", error=str(error))
+            self._journal.warned("state_unwritten", error=str(error))
         self._store.close()
         if self._server is not None:
             self._server.close()

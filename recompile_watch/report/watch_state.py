@@ -10,6 +10,7 @@ STATUS_SCHEMA = "recompile-watch/status/1"
 _ORDER = ("critical", "warning", "info")
 _STATES = ("open", "acknowledged", "silenced", "resolved")
 Row = Mapping[str, object]
+_NO_FILE: Row = {"problem": "leads to no file yet"}  # what is said of a source without a stream
 
 
 def status_to_json(
@@ -21,7 +22,7 @@ def status_to_json(
     return {
         "schema": STATUS_SCHEMA,
         "daemon": None if daemon is None else {**daemon, "started_at": iso_text(_number(daemon, "started_at"))},
-        "sources": [_source(name, stream) for name, streams in progress.items() for stream in streams],
+        "sources": [_source(name, stream) for name, streams in progress.items() for stream in streams or (_NO_FILE,)],
         "incidents": {state: states.count(state) for state in _STATES},
         "outbox": {"due": sum(state in ("due", "sending") for state in parcels), "dead": parcels.count("dead")},
         "silences": [dict(silence) for silence in silences],
@@ -58,7 +59,8 @@ def status_text(status: Row, *, now: float) -> str:
         lines = [f"watch running as process {daemon.get('pid')} since {daemon.get('started_at')}{health}"]
     sources = status.get("sources")
     for source in sources if isinstance(sources, list) else []:
-        lines.append(f"  {safe(str(source['name']))}: {safe(str(source['path']))}: {_progress_text(source, now)}")
+        path = "" if source["path"] is None else f"{safe(str(source['path']))}: "
+        lines.append(f"  {safe(str(source['name']))}: {path}{_progress_text(source, now)}")
     incidents, outbox = status.get("incidents"), status.get("outbox")
     if isinstance(incidents, Mapping):
         lines.append("incidents: " + ", ".join(f"{incidents.get(state, 0)} {state}" for state in _STATES))

@@ -19,6 +19,9 @@ from recompile_watch.respond.addresses import Address
 _HEADERS = {"User-Agent": "recompile-watch", "Content-Type": "application/json; charset=utf-8", "Connection": "close"}
 _WORD = re.compile(rb"[a-z_]{3,60}")  # such as Slack's invalid_blocks, no_service
 _MAX_ANSWER_BYTES = 4096
+REACHED = "it can be connected to"
+_NO_PROXY = Retry(Reason.PROXY, "the proxy or the certificates that the environment names cannot be used")
+_NO_HOST = Refused(Reason.ADDRESS, "the host name in the address cannot be one: a part of it is empty or longer than 63 characters")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,7 @@ def post(address: Address, body: bytes, timeout_s: float) -> Outcome:
     try:
         route = _route(address, timeout_s)
     except (OSError, ValueError):  # a proxy that is no address, a file of certificates that is none
-        return Retry(Reason.PROXY, "the proxy or the certificates that the environment names cannot be used")
+        return _NO_PROXY
     connection, is_sent = route.connection, False
     try:
         connection.connect()
@@ -47,9 +50,26 @@ def post(address: Address, body: bytes, timeout_s: float) -> Outcome:
     except (OSError, http.client.HTTPException) as error:
         return _failure(error, is_sent=is_sent, has_proxy=route.has_proxy)
     except UnicodeError:
-        return Refused(Reason.ADDRESS, "the host name in the address cannot be one: a part of it is empty or longer than 63 characters")
+        return _NO_HOST
     finally:
         connection.close()
+
+
+def reach(address: Address, timeout_s: float) -> Outcome:
+    """Connects, with TLS where the address asks for it, and sends nothing. timeout_s: seconds to wait for it."""
+    try:
+        route = _route(address, timeout_s)
+    except (OSError, ValueError):
+        return _NO_PROXY
+    try:
+        route.connection.connect()
+    except (OSError, http.client.HTTPException) as error:
+        return _failure(error, is_sent=False, has_proxy=route.has_proxy)
+    except UnicodeError:
+        return _NO_HOST
+    finally:
+        route.connection.close()
+    return Delivered(REACHED)
 
 
 def retry_after_s(value: str | None, date: str | None) -> float | None:

@@ -18,6 +18,7 @@ from socket import gaierror
 
 from recompile_watch.core.errors import DeliveryError
 from recompile_watch.core.messages import Delivered, Message, Outcome, Reason, Refused, Retry
+from recompile_watch.respond.http import REACHED
 
 PICTURE_MARK = "<!--picture-->"  # where the HTML of a message wants its picture; text of a log has no "<" there
 NO_PICTURE = "The picture of the events over time is left out: matplotlib is not installed."
@@ -105,6 +106,15 @@ def send_mail(mail: EmailMessage, address: MailAddress, timeout_s: float) -> Out
         return Refused(Reason.TLS, str(error))
     except (OSError, smtplib.SMTPException) as error:
         return _failure(error, is_sent=is_sent)
+
+
+def reach_mail(address: MailAddress, timeout_s: float) -> Outcome:
+    """Connects to the mail server and says goodbye. timeout_s: seconds to wait for each of its answers."""
+    try:
+        with _connection(address, timeout_s):
+            return Delivered(REACHED)
+    except (OSError, smtplib.SMTPException) as error:
+        return _failure(error, is_sent=False)
 
 
 def _connection(address: MailAddress, timeout_s: float) -> smtplib.SMTP:

@@ -18,7 +18,7 @@ class Task(StrEnum):
     """What a sender is asked to do."""
 
     SEND = "send"
-    CHECK = "check"  # is the address good, and is there code that speaks to it? Nothing is sent
+    CHECK = "check"  # is the address good, is there code that speaks to it, can it be connected to? Nothing is sent
     PING = "ping"  # a sign of life for a service that raises the alarm when none comes: GET on an http(s) address
 
 

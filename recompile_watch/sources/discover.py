@@ -9,10 +9,12 @@ from dataclasses import dataclass
 
 from recompile_watch.core.errors import SourceError
 from recompile_watch.sources.limits import FindLimits, Unread
+from recompile_watch.sources.opening import shown
 from recompile_watch.sources.rotation import parse_rotated_name
 from recompile_watch.sources.walk import FolderWalk, matches
 
 _WILDCARDS = frozenset("*?[")
+_HIDDEN = ("/home/", "/root/", "/run/user/")  # by ProtectHome= of systemd.exec(5)
 _LIMITS = FindLimits()
 
 
@@ -64,6 +66,21 @@ class Discovery:
         """`path` is one of the daemon's own, or below one."""
         real = os.path.realpath(path)
         return any(real == excluded or real.startswith(excluded + os.sep) for excluded in self._excluded)
+
+
+def obstacle(path: str) -> str:
+    """What keeps a path or pattern from leading to a file, as far as the folders on the way tell, and what to do."""
+    folder = os.path.dirname(_fixed_part(path)) or os.curdir
+    way = [folder]
+    while (above := os.path.dirname(way[0])) not in ("", way[0]):
+        way.insert(0, above)
+    for step in way:
+        if not os.path.exists(step):
+            hidden = "; a unit sees it only with BindReadOnlyPaths=" if step.startswith(_HIDDEN) else "; check the path"
+            return f"{shown(step)} does not exist{hidden}"
+        if not os.access(step, os.X_OK | (os.R_OK if step == folder else 0)):
+            return f"{shown(step)} cannot be entered; let the user of the watch into its group"
+    return "check the path in the configuration and whether the program that writes it runs"
 
 
 def is_pattern(path: str) -> bool:

@@ -13,7 +13,7 @@ from fnmatch import fnmatch
 from recompile_watch.core.errors import SourceError
 from recompile_watch.core.heard import Trouble, TroubleKind
 from recompile_watch.sources.content import PlainContent
-from recompile_watch.sources.discover import Discovery, Found
+from recompile_watch.sources.discover import Discovery, Found, obstacle
 from recompile_watch.sources.follow_settings import FollowSettings
 from recompile_watch.sources.generation import Generation, Outcome
 from recompile_watch.sources.lineage import Lineage
@@ -26,7 +26,7 @@ from recompile_watch.sources.stream import Clock, Stream, Troubles
 
 __all__ = ["Around", "Chunk", "FollowSettings", "Follower", "GenerationEnded", "GenerationStarted", "Mark", "News", "Progress", "Retired", "Watched"]
 
-BUDGET_BYTES = 16 << 20
+BUDGET_BYTES = 4 << 20  # of a poll: a hostile log costs milliseconds an event, and the loop must give its signs of life
 News = Chunk | GenerationStarted | GenerationEnded | Trouble
 
 
@@ -202,8 +202,7 @@ class Follower:
             return
         since = self._missing.setdefault(pattern, self._clock.seconds)
         if self._clock.seconds - since >= self._settings.missing_after_s:
-            text = f"{name} leads to no file; check the path in the configuration and whether the program that writes it runs"
-            self._troubles.begin(TroubleKind.SOURCE_MISSING, pattern, text)
+            self._troubles.begin(TroubleKind.SOURCE_MISSING, pattern, f"{name} leads to no file; {obstacle(pattern)}")
 
     def _check_paths(self) -> None:
         self._check_at = self._clock.seconds + self._settings.path_check_s

@@ -12,6 +12,7 @@ import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Literal
 
 from recompile_watch.core.heard import Trouble, TroubleKind
@@ -24,6 +25,7 @@ _READ_BYTES = 1 << 16
 _LONGEST_ENTRY_BYTES = 8 << 20
 _ERROR_BYTES = 4096
 _CURSOR = re.compile(rb'"__CURSOR":"([^"\\]+)"')
+_WRITTEN = re.compile(r";t=([0-9a-f]{1,14});")  # microseconds since the epoch, in a cursor
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +107,17 @@ class Journal:
         # --follow alone means this boot only; with --merge entries written before a reboot are read too.
         arguments = [*self._command, "--output=json", "--follow", "--merge", "--lines=all", "--all", "--no-pager", "--quiet"]
         if self._cursor is not None:
-            arguments.append(f"--since={self._cursor}" if self._cursor.startswith("@") else f"--after-cursor={self._cursor}")
+            # Not --after-cursor: where that entry is gone it begins somewhere else without a word, and systemd 252 skips one more entry.
+            arguments.append(f"--since={self._cursor}" if self._is_a_time else f"--cursor={self._cursor}")
         arguments += [f"--unit={unit}" for unit in settings.units]
         arguments += [f"--namespace={settings.namespace}"] if settings.namespace else []
         arguments += [f"--directory={settings.folder}"] if settings.folder else []
         return arguments + list(settings.matches)
+
+    @property
+    def _is_a_time(self) -> bool:
+        """True while no entry was given yet, so that there is none to go on from."""
+        return self._cursor is not None and self._cursor.startswith("@")
 
     def _start(self) -> None:
         if shutil.which(self._command[0]) is None:
@@ -119,7 +127,8 @@ class Journal:
         assert child.stdout is not None and child.stderr is not None
         os.set_blocking(child.stdout.fileno(), False)
         os.set_blocking(child.stderr.fileno(), False)
-        self._child, self._held, self._said, self._resumed_at = child, b"", b"", self._cursor
+        self._child, self._held, self._said = child, b"", b""
+        self._resumed_at = None if self._is_a_time else self._cursor
 
     def _read(self, child: subprocess.Popen[bytes], budget_bytes: int) -> list[News]:
         assert child.stdout is not None and child.stderr is not None
@@ -139,9 +148,13 @@ class Journal:
         if not end:
             return []
         payload = held[:end]
-        if self._resumed_at is not None and _cursor_of(payload[: payload.index(b"\n")]) == self._resumed_at:
-            payload = payload[payload.index(b"\n") + 1 :]  # some versions give the entry at the cursor again
-        self._resumed_at = None
+        if self._resumed_at is not None:
+            first, _, later = payload.partition(b"\n")
+            if _cursor_of(first) == self._resumed_at:
+                payload = later  # the last entry that was given before
+            else:
+                self._tell_gap(self._resumed_at)
+            self._resumed_at = None
         if not payload:
             return []
         start, lines = self._given
@@ -160,13 +173,16 @@ class Journal:
         self.close()
         text = said.decode("utf-8", "backslashreplace").strip().splitlines()
         if self._cursor is not None and b"cursor" in said.lower():
-            self._lose_cursor()
+            self._tell_gap(self._cursor)
+            self._cursor = None
         self._fail(f"journalctl ended: {text[-1] if text else f'status {child.returncode}'}; add the user to the group systemd-journal")
 
-    def _lose_cursor(self) -> None:
+    def _tell_gap(self, cursor: str) -> None:
         """The entry was vacuumed away: what is there now is younger."""
-        self._cursor = None
-        self._gap = [Trouble(TroubleKind.GAP, STREAM, "the journal no longer has the last entry read; entries after it may be lost")]
+        written = _WRITTEN.search(cursor)
+        of = f" (of {datetime.fromtimestamp(int(written[1], 16) / 1e6, UTC).isoformat(timespec='seconds')})" if written else ""
+        text = f"the journal no longer has the last entry read{of}; entries after it may be lost; let journald keep more (SystemMaxUse=)"
+        self._gap = [Trouble(TroubleKind.GAP, STREAM, text)]
 
     def _fail(self, text: str) -> None:
         self._pause.lengthen(self._clock.seconds)

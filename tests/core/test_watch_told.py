@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
+
 import pytest
 
-from recompile_watch.core import casebook
 from recompile_watch.core.commands import Acknowledge, Silence, Unsilence
 from recompile_watch.core.events import Reason
 from recompile_watch.core.heard import Trouble, TroubleKind
@@ -221,8 +223,8 @@ def test_recompiles_of_a_warm_up_are_expected() -> None:
 
 
 def test_ten_thousand_distinct_alerts_are_few_messages_and_all_stored() -> None:
-    """A few at once, then one a minute with a count of the rest; each incident has its row."""
-    play = Play(watch())
+    """A few at once, then one a minute with a count of the rest; each incident has its row where so many are wanted."""
+    play = Play(watch(WatchSettings(max_incidents=20_000)))
     for second in range(50):
         names = ("".join(chr(97 + n // 26**i % 26) for i in range(4)) for n in range(second * 200, second * 200 + 200))
         play.at(START + second, *(limit_hit(START + second, function=name) for name in names))
@@ -232,16 +234,47 @@ def test_ten_thousand_distinct_alerts_are_few_messages_and_all_stored() -> None:
     assert sum(len(notice.alerts) + notice.left_out for notice in play.notices) == 10_000
 
 
-def test_keys_that_an_attacker_makes_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beyond the bound they share one incident of their kind, which says so and is told; the count is right."""
-    monkeypatch.setattr(casebook, "MAX_INCIDENTS", 20)
-    play = Play(watch())
+def test_keys_that_an_attacker_makes_are_bounded() -> None:
+    """Beyond the bound they are counted in one incident, which is told once and says so; the count is right, also after a restart."""
+    settings = WatchSettings(max_incidents=40)
+    play = Play(watch(settings))
     for n in range(100):
         play.at(START + n, limit_hit(START + n, function=f"f{chr(97 + n // 26)}{chr(97 + n % 26)}"))
+        if n == 50:
+            play.restart(settings)
     play.until(START + 4000)
-    others = [row for row in play.rows.values() if str(row["title"]).startswith("More different problems of the kind 'recompile limit hit'")]
-    assert (len(play.rows), [row["count"] for row in others], play.watch.overflowed) == (21, [80], 80)
-    assert any(alert.incident == others[0]["id"] for notice in play.notices for alert in notice.alerts)
+    more = play.row("more_problems")
+    assert (len(play.rows), more["count"], more["severity"], play.watch.overflowed) == (21, 80, "critical", 80)
+    assert str(more["title"]).startswith("More problems than can be told one by one; the latest: fdv hit the recompile limit (8)")
+    assert more["function"] is None and more["advice"] == []
+    told = [alert for notice in play.notices for alert in notice.alerts if alert.incident == more["id"]]
+    assert len(told) == 1 and "analyze" in told[0].cost
+
+
+def test_a_flood_of_one_kind_hides_no_other() -> None:
+    """One kind fills half of the places; faults of the watching are always told; a critical problem among milder ones is told as that."""
+    play = Play(watch(WatchSettings(max_incidents=10)))
+    for n in range(50):
+        play.at(START + n, event("synthetic_quote", START + n, symbol=f"S{n + 10}USD", cause="invalid_quote"))
+    assert play.row("more_problems")["severity"] == "warning"
+    play.at(START + 60, *(limit_hit(START + 60, function=f"f{chr(97 + n)}") for n in range(5)))
+    play.feed([], START + 61, [Trouble(TroubleKind.GAP, "bot.log", "lines were lost")])
+    play.until(START + 4000)
+    kinds = Counter(str(row["kind"]) for row in play.rows.values())
+    assert kinds == {"synthetic_quote": 5, "more_problems": 1, "recompile_limit_hit": 4, "watch_gap": 1}
+    more = play.row("more_problems")
+    assert (more["count"], more["severity"]) == (46, "critical")
+    assert ("worse", "more_problems", 1) in play.told() or any("more_problems" in {one.kind for one in notice.alerts} for notice in play.notices)
+
+
+def test_what_an_event_holds_is_bounded() -> None:
+    """Reasons of a megabyte each: what is remembered of them does not grow with them."""
+    play = Play(watch())
+    for n in range(40):
+        long = Reason(f"3/{n % 7}", f"L['x{n}{'y' * 1_000_000}'] == {n}", "other")
+        play.at(START + n, event("recompile", START + n, function="step", file="/srv/m.py", reasons=(long,)))
+    assert sum(len(json.dumps(part)) for part in play.parts.values()) < 1_000_000
+    assert sum(len(str(part)) for raw in play.watch._casebook._raw for part in raw) < 1_000_000
 
 
 def test_quiet_hours_hold_back_warnings_only() -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
-from tests.conftest import SAMPLES
+from tests.conftest import ROOT, SAMPLES
 from tests.daemon.process import config_for, daemon, receiver
 from tests.daemon.world import limit_hit, quote
 
@@ -100,6 +102,18 @@ def test_a_bad_reload_keeps_the_old_configuration_and_says_so(tmp_path: Path) ->
         assert watch.end() == 0
 
 
+def test_the_failure_unit_tells_of_a_bad_configuration(tmp_path: Path) -> None:
+    """What systemd starts when the watch failed for good: the receiver hears of it, and of the mistake that is the reason."""
+    with receiver() as inbox:
+        file = tmp_path / "watch.toml"
+        file.write_text(config_for(tmp_path, inbox.port) + "\nnonsense = 1\n")
+        words = ("notify", "failed", "--unit", "recompile-watch.service", "--config", str(file))
+        done = subprocess.run([sys.executable, "-m", "recompile_watch", *words], capture_output=True, text=True, check=False, cwd=ROOT)
+        assert (done.returncode, done.stderr) == (0, "")
+        told = inbox.next()
+        assert "recompile-watch.service does not run any more" in str(told["title"]) and "nonsense: unknown key" in str(told["message"])
+
+
 def test_systemd_hears_of_life_and_end(tmp_path: Path) -> None:
     """WATCHDOG=1 comes from the turning loop, STOPPING=1 before the end."""
     with receiver() as inbox, daemon(tmp_path, config_for(tmp_path, inbox.port), {"WATCHDOG_USEC": "500000"}) as watch:
@@ -116,9 +130,6 @@ def test_a_second_watch_and_a_bad_file_are_refused_in_one_line(tmp_path: Path) -
         assert second.returncode == 64  # watch has no --state-dir
     for text, code in (("x = [", 78), (config_for(tmp_path, 9).replace("start", "strat") + "\nfoo = 1", 78)):
         (tmp_path / "bad.toml").write_text(text)
-        import subprocess
-        import sys
-
         done = subprocess.run(
             [sys.executable, "-m", "recompile_watch", "watch", "--config", str(tmp_path / "bad.toml")], capture_output=True, text=True, check=False
         )
@@ -127,9 +138,6 @@ def test_a_second_watch_and_a_bad_file_are_refused_in_one_line(tmp_path: Path) -
 
 def test_once_reads_what_is_new_and_ends(tmp_path: Path) -> None:
     """For cron: each run tells what came since the one before."""
-    import subprocess
-    import sys
-
     with receiver() as inbox:
         config = tmp_path / "watch.toml"
         config.write_text(config_for(tmp_path, inbox.port))

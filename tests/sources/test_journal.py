@@ -39,12 +39,15 @@ class Log:
         subprocess.run(command, input=export, check=True, capture_output=True)
 
 
-def given(journal: Journal, lines: int, now: float = BEGIN) -> list[Chunk]:
-    """The chunks, once so many lines came; the clock goes on by two seconds a poll."""
+def given(journal: Journal, lines: int, now: float = BEGIN, heard: list[object] | None = None) -> list[Chunk]:
+    """The chunks, once so many lines came; the clock goes on by two seconds a poll. heard: gets everything that was said."""
     chunks: list[Chunk] = []
     for _ in range(100):
         now += 2
-        chunks += [item for item in journal.poll(now) if isinstance(item, Chunk)]
+        items = journal.poll(now)
+        chunks += [item for item in items if isinstance(item, Chunk)]
+        if heard is not None:
+            heard += items
         if sum(chunk.payload.count(b"\n") for chunk in chunks) >= lines:
             return chunks
         select.select([journal.fd] if journal.fd is not None else [], [], [], 0.3)
@@ -96,6 +99,26 @@ def test_a_killed_journalctl_is_started_again(tmp_path: Path) -> None:
         select.select([journal.fd] if journal.fd is not None else [], [], [], 0.3)
     assert texts([item for item in heard if isinstance(item, Chunk)]) == ["two"]
     assert [item.is_over for item in heard if isinstance(item, Trouble)] == [False, True]
+    journal.close()
+
+
+@NEEDS_JOURNAL
+def test_a_vacuumed_entry_is_a_gap(tmp_path: Path) -> None:
+    """The last entry read is gone when reading goes on: that is told with its time, and every entry that is left is given."""
+    log = Log(tmp_path)
+    log.add(b"one", b"two")
+    settings = JournalSettings("journal", folder=str(tmp_path), start="begin")
+    journal = Journal(settings)
+    (chunk,) = given(journal, 2)
+    mark = journal.mark(chunk.end, 2)
+    journal.close()
+    (tmp_path / "bot.journal").unlink()
+    log.add(b"eight", b"nine")
+    journal = Journal(settings, mark)
+    heard: list[object] = []
+    assert texts(given(journal, 2, heard=heard)) == ["eight", "nine"]
+    (gap,) = [item for item in heard if isinstance(item, Trouble)]
+    assert (gap.kind, gap.lost_bytes) == (TroubleKind.GAP, None) and "2023-11-14T22:13:22+00:00" in gap.text
     journal.close()
 
 
