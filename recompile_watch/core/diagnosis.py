@@ -10,7 +10,8 @@ from recompile_watch.core.verdict import Judgement
 class Diagnosis:
     """device: as torch names it. by_processor: the times are the processor's, not the clock's. eager: the control's own run.
 
-    seed: of everything that is random in it. problems: why it was not measured as asked, in words.
+    seed: of everything that is random in it. problems: why it was not measured as asked, in words. postponed: why the timed stage
+    was left out though a GPU is there; empty where it was not.
     """
 
     workload: str
@@ -24,3 +25,4 @@ class Diagnosis:
     eager: Trial | None
     judgement: Judgement
     problems: tuple[str, ...] = ()
+    postponed: str = ""

@@ -22,6 +22,8 @@ from recompile_watch.core.notices import Notice
 from recompile_watch.core.remedies import Catalog
 from recompile_watch.core.retelling import Retelling
 from recompile_watch.core.rules import Ruleset
+from recompile_watch.core.run_queue import RunQueue
+from recompile_watch.core.runs import RunEnd, RunOrder
 from recompile_watch.core.shelves import KeyedParts, Shelf
 from recompile_watch.core.silences import Silences
 from recompile_watch.core.watch_settings import WatchSettings
@@ -36,12 +38,13 @@ class Step:
     """What came of one call.
 
     incidents: those that changed, as JSON objects by id. notices: to be sent, in this order. memory: the parts of the
-    memory that changed, None for those to be deleted.
+    memory that changed, None for those to be deleted. runs: diagnoses that are to begin, once this is written down.
     """
 
     incidents: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
     notices: tuple[Notice, ...] = ()
     memory: Mapping[str, Json] = field(default_factory=dict)
+    runs: tuple[RunOrder, ...] = ()
 
 
 @dataclass(slots=True)
@@ -73,7 +76,10 @@ class Watch:
         self._casebook = Casebook(parts, Retelling(rules, catalog, settings.torch_version), host)
         self._silences = Silences(parts, self._clock)
         self._desks = Desks(settings.receivers, parts, self._casebook, self._clock, self._agenda, host)
-        self._course = Course(settings, parts, self._casebook, self._silences, self._desks, self._clock, self._agenda, is_market_open, host)
+        self._runs = RunQueue(settings.runs, self._casebook, self._clock, self._agenda)
+        self._course = Course(
+            settings, parts, self._casebook, self._silences, self._desks, self._clock, self._agenda, is_market_open, host, self._runs
+        )  # fmt: skip
         self._shelves: tuple[KeyedParts, ...] = (
             self._clocks, self._backlogs, self._times.shelf, self._silences.shelf, self._desks.shelf, *self._casebook.shelves, *self._course.shelves,
         )  # fmt: skip
@@ -135,6 +141,19 @@ class Watch:
             return refusal
         self._run_to(self._clock.wall)
         return self._step()
+
+    def ended(self, incident: str, end: RunEnd, now: float) -> Step:
+        """Takes how the diagnosis of an incident ended: one that was ordered, or one that a person ran."""
+        if self._backlogs.get("backlog") is None:
+            self._arrive(now)
+        self._course.ended(incident, end)
+        self._run_to(self._clock.wall)
+        return self._step()
+
+    @property
+    def interrupted(self) -> tuple[str, ...]:
+        """Marks of the diagnoses that ran when the watch ended; what is left of their processes must end."""
+        return self._runs.interrupted
 
     def memory(self) -> dict[str, Json]:
         """Everything that has to be remembered over a restart, by key; whoever stores it keeps the order of the fields."""
@@ -224,14 +243,17 @@ class Watch:
 
     def _step(self) -> Step:
         self._clocks.put("clock", self._clock)
+        runs = tuple(self._runs.ordered)
+        self._runs.ordered.clear()
         incidents: dict[str, Mapping[str, Json]] = {}
-        for name in self._casebook.shelf.changed:
+        measured = {order.incident for order in runs}  # their rows come first: a run reads its advice there
+        for name in sorted(self._casebook.shelf.changed, key=lambda one: one not in measured):
             found = self._casebook.get(name)
             if found is not None:
                 incidents[name] = self._course.row(found, is_fresh=len(incidents) < MAX_FRESH_ROWS)
         notices = tuple(self._desks.made)
         self._desks.made.clear()
-        return Step(incidents, notices, {key: part for shelf in self._shelves for key, part in shelf.changes().items()})
+        return Step(incidents, notices, {key: part for shelf in self._shelves for key, part in shelf.changes().items()}, runs)
 
 
 def _records(events: Sequence[Event]) -> Iterator[list[Event]]:
