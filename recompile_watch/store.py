@@ -16,7 +16,7 @@ from pathlib import Path
 
 from recompile_watch.core.errors import StoreError
 
-SCHEMA = 1
+SCHEMA = 2
 FILE_NAME = "state.db"
 LOCK_NAME = "lock"
 # The table that holds each part, and its key columns. A value of None deletes the row.
@@ -27,6 +27,7 @@ TABLES: Mapping[str, tuple[str, ...]] = {
     "incidents": ("id",),
     "outbox": ("notice", "receiver"),
     "facts": ("name",),
+    "diagnoses": ("number",),
 }
 _WAL_IS_SAFE = (3, 51, 3)  # before it, a reset of the write-ahead log could lose a commit
 _BUSY_S = 0.2
@@ -111,14 +112,15 @@ class Store:
 
 
 def read_tables(folder: Path) -> Mapping[str, dict[Key, Json]]:
-    """All tables as they stand, beside a running daemon and without one. Raises StoreError."""
+    """All tables as they stand, beside a running daemon and without one; one that an older watch did not have is empty. Raises StoreError."""
     file = folder / FILE_NAME
     if not file.is_file():
         raise StoreError(f"{folder}: no state of a watch in it; name the folder with --state-dir, or start `recompile-watch watch`")
     try:
         with contextlib.closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, timeout=_READ_BUSY_S)) as database:
             database.execute("BEGIN")  # one state for all tables; it keeps the daemon from writing, so it ends at once
-            return {table: dict(_rows(database, table)) for table in TABLES}
+            there = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type='table'")}
+            return {table: dict(_rows(database, table)) if table in there else {} for table in TABLES}
     except (sqlite3.Error, ValueError) as error:
         raise StoreError(f"{file}: cannot be read ({error})") from None
 
