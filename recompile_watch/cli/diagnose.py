@@ -2,12 +2,11 @@
 
 import argparse
 import json
-import os
 import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -15,6 +14,7 @@ from pathlib import Path
 
 from recompile_watch import __version__
 from recompile_watch.cli import exit_status
+from recompile_watch.cli.diagnose_watch import advised, as_child_of, hand_over, incident_of, state_folder
 from recompile_watch.cli.output import STANDARD_OUTPUT, is_color_wanted, write_error, write_result
 from recompile_watch.config import load_diagnose_settings, load_rules, read_text_file, shipped_workloads
 from recompile_watch.core.candidates import EAGER, Candidate, advised_candidate, parse_candidates
@@ -22,10 +22,11 @@ from recompile_watch.core.diagnosis import Diagnosis
 from recompile_watch.core.errors import ConfigError, DiagnosisError, UsageError
 from recompile_watch.core.profiles import PROFILES, Profile
 from recompile_watch.core.scan import LiteralMatcher
+from recompile_watch.report.diagnosis_json import diagnosis_to_json
 from recompile_watch.report.safe import safe
 from recompile_watch.respond.diagnose import Plan, Progress, Surroundings, diagnose
 from recompile_watch.respond.diagnose_settings import DiagnoseSettings
-from recompile_watch.respond.gpu_guard import GuardSettings
+from recompile_watch.respond.gpu_guard import Gpu, GuardError, GuardSettings
 from recompile_watch.respond.gpu_watch import GpuWatch, gpu_to_use
 from recompile_watch.respond.latency_watch import LatencyWatch
 from recompile_watch.respond.run_lock import cooldown_left_s, only_run, remember_run
@@ -35,21 +36,31 @@ _MAX_SEED = 2**31
 
 def run(arguments: argparse.Namespace, _name: tuple[str, ...]) -> int:
     """Measures, writes the report, returns the exit status: 0 decided, 3 inconclusive or not run."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that an ended diagnostic ends its workers
     settings = load_diagnose_settings(Path(arguments.config)) if arguments.config else DiagnoseSettings()
-    plan = _plan(arguments, settings)
+    parent = None if arguments.parent is None else _number("--parent", arguments.parent, 1, 2**31)
+    if parent is not None:
+        settings = as_child_of(parent, settings)
+    folder = state_folder(arguments)
+    incident = incident_of(folder, arguments.incident) if arguments.incident else {}
     guard_settings = GuardSettings(settings.allow_live_gpu)
-    gpu = gpu_to_use(arguments.device, guard_settings) if plan.stage != "structural" else None
+    plan = _plan(arguments, settings, incident)
+    stage, gpu, postponed = _stage(plan.stage, arguments.device, guard_settings)
     around = _surroundings(arguments, settings, gpu.uuid if gpu is not None else "")
     guard = _guard(GpuWatch(gpu, guard_settings), settings.bot_log)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that an ended diagnostic ends its workers
-    folder = _state_folder(arguments.state_dir)
     with only_run(folder), _progress() as on_progress:
-        if arguments.incident:
-            _cool_down(folder, arguments.incident, settings.cooldown_s)
-        diagnosis, log = diagnose(plan, around, on_progress, guard)
+        if incident and parent is None:  # a watch has its own memory of that
+            _cool_down(folder, str(incident.get("id")), settings.cooldown_s)
+        diagnosis, log = diagnose(replace(plan, stage=stage), around, on_progress, guard)
+    diagnosis = replace(diagnosis, postponed=postponed)
     if arguments.log:
         write_result(log, arguments.log)
-    write_result(_rendered(diagnosis, arguments), arguments.output)
+    report = diagnosis_to_json(diagnosis, generated_at=datetime.now(UTC).isoformat(timespec="seconds"), tool_version=__version__)
+    write_result(_rendered(diagnosis, report, arguments), arguments.output)
+    if parent is None:
+        is_configured = not (arguments.workload or arguments.builtin)
+        model = incident.get("model") or (settings.model if is_configured else None)
+        hand_over(folder, report, str(incident.get("id", "")), str(model or ""))
     for problem in diagnosis.problems:
         write_error(safe(problem, 2000))
     return exit_status.OK if diagnosis.judgement.verdict.is_decided else exit_status.UNKNOWN
@@ -64,6 +75,17 @@ def _cool_down(folder: Path, incident: str, cooldown_s: float) -> None:
     remember_run(folder, incident, now)
 
 
+def _stage(wanted: str, device: str, settings: GuardSettings) -> tuple[str, Gpu | None, str]:
+    """The stage, its GPU, and why the timed one must wait. ``auto`` times only on a GPU that may be used. Raises GuardError for others."""
+    if wanted != "auto":
+        return wanted, gpu_to_use(device, settings) if wanted != "structural" else None, ""
+    try:
+        gpu = gpu_to_use(device, settings)
+    except GuardError as error:
+        return "structural", None, str(error)
+    return "structural" if gpu is None else "both", gpu, ""
+
+
 def _guard(watch: GpuWatch, bot_log: str | None) -> Callable[[], str | None]:
     """What may stop the run: the GPU, and the bot's own latency where its log is named."""
     if bot_log is None:
@@ -73,7 +95,7 @@ def _guard(watch: GpuWatch, bot_log: str | None) -> Callable[[], str | None]:
     return lambda: watch.why_stop() or latency.why_stop()
 
 
-def _plan(arguments: argparse.Namespace, settings: DiagnoseSettings) -> Plan:
+def _plan(arguments: argparse.Namespace, settings: DiagnoseSettings, incident: Mapping[str, object]) -> Plan:
     target = arguments.workload or (None if arguments.builtin else settings.workload)
     if arguments.builtin and arguments.workload:
         raise UsageError("--builtin and --workload exclude each other; name one")
@@ -89,7 +111,7 @@ def _plan(arguments: argparse.Namespace, settings: DiagnoseSettings) -> Plan:
         name = target
     return Plan(
         name, target, arguments.stage, arguments.mode or settings.mode, _profile(arguments, settings), _candidates(arguments.candidates),
-        _advised(arguments.advice) if arguments.advice else (), seed=_number("--seed", arguments.seed, 0, _MAX_SEED),
+        (*advised(incident), *(_advised(arguments.advice) if arguments.advice else ())), seed=_number("--seed", arguments.seed, 0, _MAX_SEED),
     )  # fmt: skip
 
 
@@ -135,11 +157,6 @@ def _number(option: str, text: str | None, least: int, most: int) -> int:
     return int(text)
 
 
-def _state_folder(named: str | None) -> Path:
-    folder = named or os.environ.get("STATE_DIRECTORY", "").partition(":")[0]
-    return Path(folder) if folder else Path.home() / ".local" / "state" / "recompile-watch"
-
-
 @contextmanager
 def _progress() -> Iterator[Callable[[Progress], None]]:
     """What to call with each worker's progress: a line for each on a terminal, nothing elsewhere."""
@@ -152,19 +169,17 @@ def _progress() -> Iterator[Callable[[Progress], None]]:
         yield lines.show
 
 
-def _rendered(diagnosis: Diagnosis, arguments: argparse.Namespace) -> str:
+def _rendered(diagnosis: Diagnosis, report: dict[str, object], arguments: argparse.Namespace) -> str:
     """The diagnosis in the wanted format; only that format's module is loaded."""
-    now = datetime.now(UTC).isoformat(timespec="seconds")
     match arguments.format:
         case "json":
-            from recompile_watch.report.diagnosis_json import diagnosis_to_json
             from recompile_watch.report.json import json_text
 
-            return json_text(diagnosis_to_json(diagnosis, generated_at=now, tool_version=__version__)) + "\n"
+            return json_text(report) + "\n"
         case "markdown":
             from recompile_watch.report.diagnosis_markdown import diagnosis_to_markdown
 
-            return diagnosis_to_markdown(diagnosis, generated_at=now, tool_version=__version__)
+            return diagnosis_to_markdown(diagnosis, generated_at=str(report["generated_at"]), tool_version=__version__)
     from recompile_watch.report.diagnosis_text import diagnosis_text
     from recompile_watch.report.text import PLAIN_WIDTH
 
