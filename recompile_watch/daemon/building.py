@@ -12,13 +12,16 @@ from recompile_watch.core.parcels import Parcel, parcel_from_json
 from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.scan import LiteralMatcher
 from recompile_watch.core.watch import Watch
+from recompile_watch.daemon.diagnostics import TABLE, Diagnostics, diagnose_command
 from recompile_watch.daemon.followers import Follower, InputFollower, JournalFollower
 from recompile_watch.daemon.loop import HEARTBEAT, Parts
 from recompile_watch.daemon.readings import SourceReading
 from recompile_watch.market import is_market_open
 from recompile_watch.notify import sender_command
 from recompile_watch.respond.courier import Courier
+from recompile_watch.respond.diagnostic_process import DiagnosticProcess
 from recompile_watch.respond.receivers import ReceiverSettings
+from recompile_watch.respond.worker_process import kill_marked
 from recompile_watch.sources.follow import Follower as FileFollower
 from recompile_watch.sources.journal import JournalSettings
 from recompile_watch.sources.marks import Mark, Watched, mark_from_json
@@ -27,6 +30,7 @@ from recompile_watch.store import Store
 from recompile_watch.watch_config import SourceConfig, WatchConfig
 
 HEARTBEAT_DEADLINE_S = 10.0
+LEFT_OVER_S = 5.0  # for what a watch that was killed has left behind to be gone
 
 
 def build(config: WatchConfig, store: Store, *, now: float) -> tuple[Parts, list[Trouble]]:
@@ -43,7 +47,17 @@ def build(config: WatchConfig, store: Store, *, now: float) -> tuple[Parts, list
     receivers = {receiver.name: receiver for receiver in config.receivers}
     beat_s = None if config.heartbeat_url is None else config.general.heartbeat.interval_s
     wake = Wake(_concerns(readings), on_growth=True) if any(source.origin.paths for source in config.sources) else None
-    return Parts(store, readings, watch, outbox, courier, receivers, beat_s, wake), troubles
+    return Parts(store, readings, watch, outbox, courier, receivers, _diagnostics(config, store, watch), beat_s, wake), troubles
+
+
+def _diagnostics(config: WatchConfig, store: Store, watch: Watch) -> Diagnostics:
+    """What runs diagnoses; nothing of one that an earlier watch started goes on."""
+    for mark in watch.interrupted:
+        kill_marked(mark, LEFT_OVER_S)
+    settings = config.general.diagnose
+    process = DiagnosticProcess(diagnose_command(), os.environ, settings.run_limit_s)
+    kept = (int(number) for (number,) in store.load(TABLE))
+    return Diagnostics(process, config.file, config.state_folder, settings.model, kept)
 
 
 def _concerns(readings: list[SourceReading]) -> Callable[[str], bool]:
