@@ -5,6 +5,7 @@ import json
 import shutil
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -36,7 +37,8 @@ _MAX_SEED = 2**31
 
 def run(arguments: argparse.Namespace, _name: tuple[str, ...]) -> int:
     """Measures, writes the report, returns the exit status: 0 decided, 3 inconclusive or not run."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that an ended diagnostic ends its workers
+    told_to_end = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: told_to_end.set())  # an exception might come while a worker begins, and lose it
     settings = load_diagnose_settings(Path(arguments.config)) if arguments.config else DiagnoseSettings()
     parent = None if arguments.parent is None else _number("--parent", arguments.parent, 1, 2**31)
     if parent is not None:
@@ -47,7 +49,7 @@ def run(arguments: argparse.Namespace, _name: tuple[str, ...]) -> int:
     plan = _plan(arguments, settings, incident)
     stage, gpu, postponed = _stage(plan.stage, arguments.device, guard_settings)
     around = _surroundings(arguments, settings, gpu.uuid if gpu is not None else "")
-    guard = _guard(GpuWatch(gpu, guard_settings), settings.bot_log)
+    guard = _guard(GpuWatch(gpu, guard_settings), settings.bot_log, told_to_end)
     with only_run(folder), _progress() as on_progress:
         if incident and parent is None:  # a watch has its own memory of that
             _cool_down(folder, str(incident.get("id")), settings.cooldown_s)
@@ -86,13 +88,19 @@ def _stage(wanted: str, device: str, settings: GuardSettings) -> tuple[str, Gpu 
     return "structural" if gpu is None else "both", gpu, ""
 
 
-def _guard(watch: GpuWatch, bot_log: str | None) -> Callable[[], str | None]:
-    """What may stop the run: the GPU, and the bot's own latency where its log is named."""
-    if bot_log is None:
-        return watch.why_stop
-    rules = load_rules()
-    latency = LatencyWatch(Path(bot_log), rules, LiteralMatcher(rules.literals()))
-    return lambda: watch.why_stop() or latency.why_stop()
+def _guard(watch: GpuWatch, bot_log: str | None, told_to_end: threading.Event) -> Callable[[], str | None]:
+    """What may stop the run: SIGTERM, the GPU, and the bot's own latency where its log is named."""
+    latency: LatencyWatch | None = None
+    if bot_log is not None:
+        rules = load_rules()
+        latency = LatencyWatch(Path(bot_log), rules, LiteralMatcher(rules.literals()))
+
+    def why_stop() -> str | None:
+        if told_to_end.is_set():
+            return "it was told to end"
+        return watch.why_stop() or (latency.why_stop() if latency is not None else None)
+
+    return why_stop
 
 
 def _plan(arguments: argparse.Namespace, settings: DiagnoseSettings, incident: Mapping[str, object]) -> Plan:
