@@ -52,10 +52,10 @@ READING_ORDER = (
     "timeline", "findings", "raised_limits", "drift", "stories", "baseline", "acceptance", "candidates", "revisit",
     "profiles", "decision", "measured", "analysis", "statistics", "trials", "gates", "verdict", "published", "diagnosis",
     "units", "heard", "messages", "notices", "notice_json", "parcels", "digests", "delivery",
-    "codec", "shelves", "agenda", "moments", "matchers", "watch_settings", "lifecycle", "pace", "runs", "incidents", "signals", "sight", "windows",
+    "codec", "shelves", "agenda", "moments", "matchers", "watch_settings", "lifecycle", "pace", "diagnostic_runs", "incidents", "signals", "sight", "windows",
     "normals", "symbols",
     "compile_conditions", "rate_conditions", "level_conditions", "return_conditions", "quote_conditions", "mode_conditions", "absence",
-    "conditions", "watched_phases", "retelling", "casebook", "life", "inhibition", "routing", "alerts", "desks", "run_queue", "commands", "silences",
+    "conditions", "watched_phases", "retelling", "casebook", "life", "inhibition", "routing", "alerts", "desks", "diagnostic_queue", "commands", "silences",
     "course", "watch",
 )  # fmt: skip
 CORE_LIBRARIES = frozenset({"re2", "hyperscan"})

@@ -11,8 +11,8 @@ from recompile_watch.cli.output import write_error
 from recompile_watch.cli.watch_state import only_incident, rows_of
 from recompile_watch.config import load_state_dir
 from recompile_watch.core.candidates import Candidate, advised_candidate
+from recompile_watch.core.diagnostic_runs import without_calls
 from recompile_watch.core.errors import StoreError
-from recompile_watch.core.runs import without_calls
 from recompile_watch.daemon.control import ask, found_in
 from recompile_watch.respond.diagnose_settings import DiagnoseSettings
 from recompile_watch.respond.diagnostic_process import live_with

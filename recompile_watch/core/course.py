@@ -10,6 +10,9 @@ from recompile_watch.core.codec import Json
 from recompile_watch.core.commands import MAX_TEXT_CHARS, Acknowledge, Command, Refusal, Silence, Unsilence
 from recompile_watch.core.conditions import Conditions
 from recompile_watch.core.desks import Desks
+from recompile_watch.core.diagnostic_queue import KEY as RUNS
+from recompile_watch.core.diagnostic_queue import RunQueue
+from recompile_watch.core.diagnostic_runs import RunEnd
 from recompile_watch.core.events import TORCH_KINDS, Event
 from recompile_watch.core.findings import NO_FINDING
 from recompile_watch.core.heard import Heard, Trouble
@@ -20,9 +23,6 @@ from recompile_watch.core.lifecycle import State
 from recompile_watch.core.moments import Clock
 from recompile_watch.core.retelling import words_of
 from recompile_watch.core.rules import SEVERITIES
-from recompile_watch.core.run_queue import KEY as RUNS
-from recompile_watch.core.run_queue import RunQueue
-from recompile_watch.core.runs import RunEnd
 from recompile_watch.core.shelves import KeyedParts
 from recompile_watch.core.sight import Sight
 from recompile_watch.core.signals import Signal, signal_of

@@ -4,13 +4,13 @@ from dataclasses import dataclass, field
 
 from recompile_watch.core.advice import Advice
 from recompile_watch.core.codec import Json, to_json
+from recompile_watch.core.diagnostic_runs import DiagnosticRun, run_row
 from recompile_watch.core.events import Event
 from recompile_watch.core.groups import GroupKey
 from recompile_watch.core.lifecycle import State
 from recompile_watch.core.matchers import Values
 from recompile_watch.core.notices import Place
 from recompile_watch.core.pace import Pace
-from recompile_watch.core.runs import Run, run_row
 
 MAX_SYMBOLS = 50
 MAX_PROCESSES = 64
@@ -103,7 +103,7 @@ class Incident:
     sources: list[str] = field(default_factory=list)
     symbols: list[str] = field(default_factory=list)
     told: dict[str, Told] = field(default_factory=dict)
-    run: Run | None = None
+    run: DiagnosticRun | None = None
 
     @property
     def key(self) -> GroupKey:

@@ -14,6 +14,8 @@ from recompile_watch.core.codec import Json
 from recompile_watch.core.commands import Command, Refusal
 from recompile_watch.core.course import Course
 from recompile_watch.core.desks import Desks
+from recompile_watch.core.diagnostic_queue import RunQueue
+from recompile_watch.core.diagnostic_runs import RunEnd, RunOrder
 from recompile_watch.core.events import Event
 from recompile_watch.core.findings import KIND_ORDER
 from recompile_watch.core.heard import Heard, Trouble
@@ -22,8 +24,6 @@ from recompile_watch.core.notices import Notice
 from recompile_watch.core.remedies import Catalog
 from recompile_watch.core.retelling import Retelling
 from recompile_watch.core.rules import Ruleset
-from recompile_watch.core.run_queue import RunQueue
-from recompile_watch.core.runs import RunEnd, RunOrder
 from recompile_watch.core.shelves import KeyedParts, Shelf
 from recompile_watch.core.silences import Silences
 from recompile_watch.core.watch_settings import WatchSettings

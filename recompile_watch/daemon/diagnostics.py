@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from recompile_watch.core.runs import RunOrder, without_calls
+from recompile_watch.core.diagnostic_runs import RunOrder, without_calls
 from recompile_watch.respond.diagnostic_process import DiagnosticProcess, Ended
 from recompile_watch.store import Changes
 

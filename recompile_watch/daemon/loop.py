@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from recompile_watch.core.commands import Command, Refusal
 from recompile_watch.core.delivery import Outbox
+from recompile_watch.core.diagnostic_runs import end_of
 from recompile_watch.core.errors import DeliveryError, StoreError
 from recompile_watch.core.heard import Heard, Trouble, TroubleKind
 from recompile_watch.core.notices import Alert, Notice
 from recompile_watch.core.parcels import ParcelState, parcel_to_json
-from recompile_watch.core.runs import end_of
 from recompile_watch.core.watch import Step, Watch
 from recompile_watch.daemon.diagnostics import Diagnostics
 from recompile_watch.daemon.readings import SourceReading

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO
 
+from recompile_watch.core.diagnostic_runs import Failed, NotRun, RunEnd, end_of
 from recompile_watch.core.errors import DiagnosisError
-from recompile_watch.core.runs import Failed, NotRun, RunEnd, end_of
 from recompile_watch.core.units import duration_text
 from recompile_watch.respond.worker_process import MARK, kill_marked, marked
 

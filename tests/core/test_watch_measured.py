@@ -7,9 +7,9 @@ import json
 import pytest
 
 from recompile_watch.core.commands import Acknowledge, Silence
+from recompile_watch.core.diagnostic_runs import Failed, Measurement, NotRun, end_of, without_calls
 from recompile_watch.core.events import Event, Reason
 from recompile_watch.core.matchers import parse_matcher
-from recompile_watch.core.runs import Failed, Measurement, NotRun, end_of, without_calls
 from recompile_watch.core.watch_settings import LifeSettings, QuietHours, Receiver, RunSettings, WatchSettings
 from tests.core.watching import START, Play, event, heard, limit_hit, recompile, watch
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 from recompile_watch.config import load_catalog
 from recompile_watch.core.commands import Command, Refusal
+from recompile_watch.core.diagnostic_runs import RunEnd, RunOrder
 from recompile_watch.core.events import EXTRA_FIELDS, Event, Reason
 from recompile_watch.core.heard import Heard, Trouble
 from recompile_watch.core.moments import epoch_of
 from recompile_watch.core.notices import Notice
 from recompile_watch.core.remedies import Catalog
-from recompile_watch.core.runs import RunEnd, RunOrder
 from recompile_watch.core.watch import Step, Watch
 from recompile_watch.core.watch_settings import Receiver, WatchSettings
 from recompile_watch.sources.find import find_sources

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import pytest
 
-from recompile_watch.core.runs import end_of
+from recompile_watch.core.diagnostic_runs import end_of
 from recompile_watch.daemon import building
 from recompile_watch.daemon.diagnostics import MAX_KEPT, MAX_KEPT_BYTES, TABLE, Diagnostics
 from recompile_watch.respond.diagnostic_process import DiagnosticProcess, Ended

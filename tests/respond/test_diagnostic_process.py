@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from recompile_watch.core.runs import Failed, Measurement, NotRun
+from recompile_watch.core.diagnostic_runs import Failed, Measurement, NotRun
 from recompile_watch.respond import diagnostic_process
 from recompile_watch.respond.diagnostic_process import DiagnosticProcess, Ended
 from recompile_watch.respond.worker_process import MARK, marked

@@ -59,7 +59,7 @@ class RunOrder:
 
 
 @dataclass(slots=True)
-class Run:
+class DiagnosticRun:
     """The diagnosis of one incident. wanted, due, ended: since when, from when on, and when the latest ended, on the steady clock.
 
     severity: of the incident when it was wanted. started_at, measured_at: epoch seconds. why: it was put off, or given up.
@@ -87,7 +87,7 @@ class Run:
         return f"not measured: {self.why}" if self.state is RunState.GIVEN_UP else None
 
 
-def run_row(run: Run | None) -> dict[str, str | float | None] | None:
+def run_row(run: DiagnosticRun | None) -> dict[str, str | float | None] | None:
     """The run as a JSON object, for the incident's row."""
     if run is None:
         return None

@@ -6,12 +6,12 @@ from typing import assert_never
 
 from recompile_watch.core.agenda import Agenda
 from recompile_watch.core.casebook import Casebook
+from recompile_watch.core.diagnostic_runs import DiagnosticRun, Failed, Measurement, NotRun, RunEnd, RunOrder, RunState
 from recompile_watch.core.incidents import Incident
 from recompile_watch.core.inhibition import is_warm_up
 from recompile_watch.core.lifecycle import State
 from recompile_watch.core.moments import Clock
 from recompile_watch.core.routing import is_held, rank
-from recompile_watch.core.runs import Failed, Measurement, NotRun, Run, RunEnd, RunOrder, RunState
 from recompile_watch.core.watch_settings import RunSettings
 
 KEY = "runs/next"
@@ -51,7 +51,7 @@ class RunQueue:
         if settings is None or incident.id in self._open or not _is_worth_it(incident, settings):
             return
         steady = self._clock.steady
-        wanted = Run(steady, steady + settings.wait_s, incident.severity)
+        wanted = DiagnosticRun(steady, steady + settings.wait_s, incident.severity)
         if run is not None:
             if incident.opened <= run.wanted and rank(incident.severity) <= rank(run.severity):
                 return
@@ -85,7 +85,7 @@ class RunQueue:
             self._put_off(incident, run, end)
             is_new = run.state is RunState.GIVEN_UP and run.measured is None
         else:
-            self._measured(incident, run or Run(self._clock.steady, self._clock.steady, incident.severity), end)
+            self._measured(incident, run or DiagnosticRun(self._clock.steady, self._clock.steady, incident.severity), end)
             is_new = True
         self._set()
         return is_new
@@ -109,7 +109,7 @@ class RunQueue:
         """When the next run may begin: runs are apart from each other."""
         return float("-inf") if self._free is None or self._settings is None else self._free + self._settings.pause_s
 
-    def _runs(self) -> Iterator[tuple[Incident, Run]]:
+    def _runs(self) -> Iterator[tuple[Incident, DiagnosticRun]]:
         """What waits or runs."""
         for name in list(self._open):
             incident = self._casebook.get(name)
@@ -118,18 +118,18 @@ class RunQueue:
             else:
                 yield incident, incident.run
 
-    def _wait(self, incident: Incident, run: Run) -> None:
+    def _wait(self, incident: Incident, run: DiagnosticRun) -> None:
         run.state = RunState.WAITING
         incident.run = self._open[incident.id] = run
         self._casebook.touch(incident)
 
-    def _order(self, incident: Incident, run: Run) -> None:
+    def _order(self, incident: Incident, run: DiagnosticRun) -> None:
         run.state, run.started_at = RunState.RUNNING, self._clock.wall
         run.mark = hashlib.sha256(f"{incident.id}\0{self._clock.wall!r}".encode()).hexdigest()[:32]
         self.ordered.append(RunOrder(incident.id, run.mark, run.needs_gpu))
         self._casebook.touch(incident)
 
-    def _measured(self, incident: Incident, run: Run, found: Measurement) -> None:
+    def _measured(self, incident: Incident, run: DiagnosticRun, found: Measurement) -> None:
         """What was measured ends the run, unless the GPU was not free for the timed stage."""
         steady = self._clock.steady
         run.measured, run.measured_at, run.ended, run.why = found, self._clock.wall, steady, found.postponed or ""
@@ -140,7 +140,7 @@ class RunQueue:
         else:
             self._close(incident, run, RunState.DONE)
 
-    def _put_off(self, incident: Incident, run: Run, end: NotRun | Failed) -> None:
+    def _put_off(self, incident: Incident, run: DiagnosticRun, end: NotRun | Failed) -> None:
         """What was not run is tried again, until that has been tried for too long or too often."""
         run.why, settings = end.why, self._settings
         match end:
@@ -157,14 +157,14 @@ class RunQueue:
         run.due = self._clock.steady + settings.pause_s
         self._wait(incident, run)
 
-    def _is_in_time(self, run: Run, settings: RunSettings) -> bool:
+    def _is_in_time(self, run: DiagnosticRun, settings: RunSettings) -> bool:
         return self._clock.steady - run.wanted < settings.give_up_s
 
-    def _give_up(self, incident: Incident, run: Run, why: str) -> None:
+    def _give_up(self, incident: Incident, run: DiagnosticRun, why: str) -> None:
         run.why, run.ended = why, self._clock.steady
         self._close(incident, run, RunState.GIVEN_UP)
 
-    def _close(self, incident: Incident, run: Run, state: RunState) -> None:
+    def _close(self, incident: Incident, run: DiagnosticRun, state: RunState) -> None:
         run.state, run.mark = state, ""
         self._open.pop(incident.id, None)
         self._casebook.touch(incident)
