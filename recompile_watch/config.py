@@ -162,16 +162,10 @@ def read_text_file(path: str, option: str) -> str:
 
 def load_diagnose_settings(file: Path) -> DiagnoseSettings:
     """The ``[diagnose]`` section of a configuration file. Raises ConfigError."""
-    import tomllib  # all only where a file is named
-
     from recompile_watch.respond.diagnose_settings import DiagnoseSettings
     from recompile_watch.settings import Mistakes, read_table
 
-    try:
-        whole = tomllib.loads(_text(file, _MAX_RULE_FILE_BYTES, "; --config takes a file", "; a configuration is a page", "; save it as UTF-8"))
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{file}: no TOML: {error}") from None
-    table = whole.get("diagnose", {})
+    table = _toml(file).get("diagnose", {})
     mistakes = Mistakes(str(file), [])
     if not isinstance(table, dict):
         raise ConfigError(f"{file}: 'diagnose' is no section; write [diagnose] on a line of its own")
@@ -179,6 +173,21 @@ def load_diagnose_settings(file: Path) -> DiagnoseSettings:
     if found is None or mistakes.lines:
         raise ConfigError("\n".join(mistakes.lines))
     return replace(found, python=_at_home(found.python), folder=_at_home(found.folder), bot_log=_at_home(found.bot_log))
+
+
+def load_state_dir(file: Path) -> str | None:
+    """The state directory that a configuration file names; None where it names none. Raises ConfigError."""
+    named = _toml(file).get("state_dir")
+    return named if isinstance(named, str) else None
+
+
+def _toml(file: Path) -> dict[str, object]:
+    import tomllib  # only where a file is named
+
+    try:
+        return tomllib.loads(_text(file, _MAX_RULE_FILE_BYTES, "; --config takes a file", "; a configuration is a page", "; save it as UTF-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{file}: no TOML: {error}") from None
 
 
 def _at_home(path: str | None) -> str | None:

@@ -28,6 +28,7 @@ TABLES: Mapping[str, tuple[str, ...]] = {
     "outbox": ("notice", "receiver"),
     "facts": ("name",),
     "series": ("hour", "what", "subject"),
+    "diagnoses": ("number",),
 }
 _SERIES = "series"
 _WAL_IS_SAFE = (3, 51, 3)  # before it, a reset of the write-ahead log could lose a commit
@@ -142,7 +143,7 @@ class Store:
 
 
 def read_tables(folder: Path, *, series_from: int | None = None) -> Mapping[str, dict[Key, Json]]:
-    """The tables as they stand, beside a running daemon and without one. Raises StoreError.
+    """The tables as they stand, beside a running daemon and without one; one that an older version has not is empty. Raises StoreError.
 
     series_from: the first hour of the series to read; by default none of them, for they are long.
     """

@@ -14,7 +14,7 @@ from recompile_watch.core.delivery import DeliverySettings
 from recompile_watch.core.errors import ConfigError
 from recompile_watch.core.matchers import Matcher, parse_matcher
 from recompile_watch.core.retention import RetentionSettings
-from recompile_watch.core.watch_settings import DeclaredModel, Receiver, WatchedSource, WatchSettings
+from recompile_watch.core.watch_settings import DeclaredModel, Receiver, RunSettings, WatchedSource, WatchSettings
 from recompile_watch.respond.diagnose_settings import DiagnoseSettings
 from recompile_watch.respond.receivers import ReceiverSettings
 from recompile_watch.settings import Mistakes, json_schema, keys_of, note_unknown, read_table, reference
@@ -158,7 +158,10 @@ def read_config(file: Path, environment: Mapping[str, str] = os.environ) -> Watc
     _note_twins([source.name for source, _ in sources], "source", mistakes)
     _note_twins([receiver.name for receiver, _, _ in receivers], "receiver", mistakes)
     models = tuple(DeclaredModel(name, model.declared) for name, model in general.models.items() if model.declared is not None)
-    given = {"receivers": tuple(rule for _, _, rule in receivers), "sources": tuple(watched for _, watched in sources), "models": models}
+    given = {
+        "receivers": tuple(rule for _, _, rule in receivers), "sources": tuple(watched for _, watched in sources), "models": models,
+        "runs": _runs(general.diagnose),
+    }  # fmt: skip
     watch = read_table(WatchSettings, watch_table, "watch", mistakes, given)
     beat = general.heartbeat
     url = _secret(Address(beat.url, beat.url_file, beat.credential, beat.env), "heartbeat", environment, mistakes, is_needed=False)
@@ -189,7 +192,7 @@ _TABLES: Mapping[str, tuple[type, ...]] = {
     "[watch]": (WatchSettings,),
 }
 # Fields that the file does not name: they are made of other keys.
-_GIVEN = frozenset({"receivers", "sources", "paths"})
+_GIVEN = frozenset({"receivers", "sources", "paths", "runs"})
 _AS_TEXT: Mapping[type, Callable[[str], object]] = {Matcher: parse_matcher}
 
 
@@ -251,6 +254,13 @@ def _state_folder(given: str | None, environment: Mapping[str, str], mistakes: M
     except RuntimeError:
         mistakes.add("state_dir", "the home folder in it is not known; write the whole path")
         return Path()
+
+
+def _runs(diagnose: DiagnoseSettings) -> RunSettings | None:
+    """What alerts start; None where nothing."""
+    if not diagnose.on_alert or diagnose.model is None:
+        return None
+    return RunSettings(diagnose.model, diagnose.wait_s, diagnose.pause_s, diagnose.give_up_s, diagnose.cooldown_s)
 
 
 def _source(table: Mapping[str, object], place: str, folder: Path, mistakes: Mistakes) -> tuple[SourceConfig, WatchedSource] | None:

@@ -55,11 +55,11 @@ READING_ORDER = (
     "profiles", "decision", "measured", "analysis", "statistics", "trials", "gates", "verdict", "published", "diagnosis",
     "units", "heard", "messages", "notices", "notice_json", "parcels", "digests", "delivery",
     "codec", "kept_diagnosis",
-    "shelves", "fading", "agenda", "moments", "matchers", "watch_settings", "lifecycle", "pace", "incidents", "signals", "sight", "windows",
-    "normals", "hourly", "symbols", "retention",
+    "shelves", "fading", "agenda", "moments", "matchers", "watch_settings", "lifecycle", "pace", "diagnostic_runs", "incidents", "signals",
+    "sight", "windows", "normals", "hourly", "symbols", "retention",
     "compile_conditions", "rate_conditions", "level_conditions", "return_conditions", "quote_conditions", "mode_conditions", "absence",
-    "conditions", "watched_phases", "retelling", "casebook", "life", "inhibition", "routing", "alerts", "desks", "commands", "silences",
-    "course", "watch",
+    "conditions", "watched_phases", "retelling", "casebook", "life", "inhibition", "routing", "alerts", "desks", "diagnostic_queue",
+    "commands", "silences", "course", "watch",
 )  # fmt: skip
 CORE_LIBRARIES = frozenset({"re2", "hyperscan"})
 IMPURE_MODULES = frozenset(

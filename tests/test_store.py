@@ -167,6 +167,23 @@ def test_a_newer_schema_is_refused_and_left_alone(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.glob("*.corrupt*")] == []
 
 
+def test_an_older_state_gets_its_new_tables(tmp_path: Path) -> None:
+    """What it held stays, a copy of it lies beside it, and until then a reader sees the new tables empty."""
+    store = Store(tmp_path, now=NOW)
+    store.commit(changes(memory={("a",): 1}))
+    store.close()
+    database = sqlite3.connect(tmp_path / FILE_NAME)
+    database.execute("DROP TABLE diagnoses")
+    database.execute("PRAGMA user_version=1")
+    database.close()
+    assert read_tables(tmp_path)["diagnoses"] == {}
+    store = reopened(tmp_path)
+    store.commit(changes(diagnoses={(1,): {"at": NOW}}))
+    assert (store.load("memory"), store.load("diagnoses")) == ({("a",): 1}, {(1,): {"at": NOW}})
+    store.close()
+    assert [path.name for path in tmp_path.glob("*.schema-*")] == [f"{FILE_NAME}.schema-1-{int(NOW + 1)}"]
+
+
 def test_reading_beside_a_daemon_sees_whole_steps(tmp_path: Path) -> None:
     """`status` reads while the daemon holds the database, and changes nothing."""
     store = Store(tmp_path, now=NOW)

@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace, _name: tuple[str, ...]) -> int:
     if arguments.format == "html":
         _require(HTML_NEEDS)
     # Mistakes in files of the user's are told before anything is read.
-    weights = _weights(arguments) if arguments.baseline or arguments.accept or arguments.diagnosis else None
+    weights = _weights(arguments) if arguments.baseline or arguments.accept or arguments.diagnosis or arguments.state_dir else None
     known = load_catalog(arguments.models) if arguments.models is not None else None
     inputs = inputs_of(arguments, "analyze")
     from recompile_watch.cli.reading import Reader, analysed

@@ -53,6 +53,9 @@ def _analyze(parser: Parser) -> None:
     parser.add_argument(
         "--diagnosis", metavar="M=FILE", action="append", default=[], help="a JSON report of diagnose for a model: its verdict is the decision"
     )  # fmt: skip
+    parser.add_argument(
+        "--state-dir", metavar="DIR", help="a watch's state directory: the newest diagnosis of each model that it keeps is the decision"
+    )
     parser.add_argument("--accept", metavar="FILE", help="findings that a person has accepted until a day, as TOML")
     parser.add_argument(
         "--fail-on", choices=("critical", "warning", "never"), help="lowest severity that counts for the exit status (default: warning)"
@@ -66,7 +69,10 @@ def _models(parser: Parser) -> None:
 def _diagnose(parser: Parser) -> None:
     parser.add_argument("--workload", metavar="M:F", help="your workload, as module:factory; 'diagnose init' writes one to fill in")
     parser.add_argument("--builtin", choices=("kv-storm", "steady", "handoff", "dynamic-shapes"), help="measures a small workload of its own instead")
-    parser.add_argument("--stage", choices=("structural", "timed", "both"), default="both", help="structural: seconds, no GPU; timed; both (default)")
+    parser.add_argument(
+        "--stage", choices=("structural", "timed", "both", "auto"), default="both",
+        help="structural: seconds, no GPU; timed; both (default); auto: both where a GPU may be used now, else structural",
+    )  # fmt: skip
     parser.add_argument(
         "--python", metavar="PATH", help="the interpreter that has torch and the workload's packages (default: of --config, else this one)"
     )
@@ -88,8 +94,12 @@ def _diagnose(parser: Parser) -> None:
     parser.add_argument("--output", metavar="FILE", help="writes there instead of to standard output, whole or not at all")
     parser.add_argument("--log", metavar="FILE", help="writes what torch logged, for analyze")
     parser.add_argument("--config", metavar="FILE", help="a configuration file with a [diagnose] section")
-    parser.add_argument("--state-dir", metavar="DIR", help="where the lock lies (default: $STATE_DIRECTORY, else ~/.local/state/recompile-watch)")
-    parser.add_argument("--incident", metavar="ID", help="what it is run for: not again within the configuration's cooldown")
+    parser.add_argument(
+        "--state-dir", metavar="DIR",
+        help="the watch's state directory, where the lock lies (default: of --config, else $STATE_DIRECTORY, else ~/.local/state/recompile-watch)",
+    )  # fmt: skip
+    parser.add_argument("--incident", metavar="ID", help="what it is run for: its advice is tried; not again within the configuration's cooldown")
+    parser.add_argument("--parent", metavar="PID", help="ends with this process and steps back behind all others; for the watch")
     parser.add_argument("--time-limit", metavar="SECONDS", help="for one candidate (default 600)")
     parser.add_argument("--seed", metavar="N", help="of everything random in it (default 0)")
 

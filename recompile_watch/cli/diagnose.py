@@ -2,19 +2,20 @@
 
 import argparse
 import json
-import os
 import shutil
 import signal
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from recompile_watch import __version__
 from recompile_watch.cli import exit_status
+from recompile_watch.cli.diagnose_watch import advised, as_child_of, hand_over, incident_of, state_folder
 from recompile_watch.cli.output import STANDARD_OUTPUT, is_color_wanted, write_error, write_result
 from recompile_watch.config import load_diagnose_settings, load_matcher, load_rules, read_text_file, shipped_workloads
 from recompile_watch.core.candidates import EAGER, Candidate, advised_candidate, parse_candidates
@@ -22,10 +23,11 @@ from recompile_watch.core.diagnosis import Diagnosis
 from recompile_watch.core.errors import ConfigError, DiagnosisError, SourceError, UsageError
 from recompile_watch.core.kept_diagnosis import read_diagnosis
 from recompile_watch.core.profiles import PROFILES, Profile
+from recompile_watch.report.diagnosis_json import diagnosis_to_json
 from recompile_watch.report.safe import safe
 from recompile_watch.respond.diagnose import Plan, Progress, Surroundings, diagnose, not_run
 from recompile_watch.respond.diagnose_settings import DiagnoseSettings
-from recompile_watch.respond.gpu_guard import GuardSettings
+from recompile_watch.respond.gpu_guard import Gpu, GuardError, GuardSettings
 from recompile_watch.respond.gpu_watch import GpuWatch, gpu_to_use
 from recompile_watch.respond.latency_watch import LatencyWatch
 from recompile_watch.respond.run_lock import cooldown_left_s, only_run, remember_run
@@ -42,16 +44,40 @@ def run(arguments: argparse.Namespace, _name: tuple[str, ...]) -> int:
     """Measures, or reads what was measured; writes the report; returns the exit status: 0 decided, 3 inconclusive or not run."""
     if arguments.kept is not None:
         diagnosis = _kept(arguments)
-    else:
-        settings = load_diagnose_settings(Path(arguments.config)) if arguments.config else DiagnoseSettings()
-        plan = _plan(arguments, settings)
-        try:
-            diagnosis = _measured(plan, arguments, settings)
-        except (DiagnosisError, SourceError) as refusal:
-            if arguments.format == "html":  # a page is looked at later, and by people who do not see the terminal
-                write_result(_rendered(not_run(plan, str(refusal)), arguments), arguments.output)
-            raise
-    write_result(_rendered(diagnosis, arguments), arguments.output)
+        return _told(diagnosis, _report(diagnosis), arguments)
+    told_to_end = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: told_to_end.set())  # an exception might come while a worker begins, and lose it
+    settings = load_diagnose_settings(Path(arguments.config)) if arguments.config else DiagnoseSettings()
+    parent = None if arguments.parent is None else _number("--parent", arguments.parent, 1, 2**31)
+    if parent is not None:
+        settings = as_child_of(parent, settings)
+    folder = state_folder(arguments)
+    incident = incident_of(folder, arguments.incident) if arguments.incident else {}
+    cools_down = str(incident.get("id")) if incident and parent is None else None  # a watch has its own memory of that
+    plan = _plan(arguments, settings, incident)
+    try:
+        diagnosis = _measured(plan, arguments, settings, _Surety(folder, cools_down, told_to_end))
+    except (DiagnosisError, SourceError) as refusal:
+        if arguments.format == "html":  # a page is looked at later, and by people who do not see the terminal
+            refused = not_run(plan, str(refusal))
+            write_result(_rendered(refused, _report(refused), arguments), arguments.output)
+        raise
+    report = _report(diagnosis)
+    status = _told(diagnosis, report, arguments)
+    if parent is None:
+        is_configured = not (arguments.workload or arguments.builtin)
+        model = incident.get("model") or (settings.model if is_configured else None)
+        hand_over(folder, report, str(incident.get("id", "")), str(model or ""))
+    return status
+
+
+def _report(diagnosis: Diagnosis) -> dict[str, object]:
+    return diagnosis_to_json(diagnosis, generated_at=datetime.now(UTC).isoformat(timespec="seconds"), tool_version=__version__)
+
+
+def _told(diagnosis: Diagnosis, report: dict[str, object], arguments: argparse.Namespace) -> int:
+    """Writes the report and what was wrong; the exit status."""
+    write_result(_rendered(diagnosis, report, arguments), arguments.output)
     for problem in diagnosis.problems:
         write_error(safe(problem, 2000))
     return exit_status.OK if diagnosis.judgement.verdict.is_decided else exit_status.UNKNOWN
@@ -66,21 +92,28 @@ def _kept(arguments: argparse.Namespace) -> Diagnosis:
     return read_diagnosis(read_text_file(arguments.kept, "--from"), arguments.kept)
 
 
-def _measured(plan: Plan, arguments: argparse.Namespace, settings: DiagnoseSettings) -> Diagnosis:
+@dataclass(frozen=True, slots=True)
+class _Surety:
+    """What keeps runs apart and ends them: the folder of the lock, the incident that has to cool down, the wish to end."""
+
+    folder: Path
+    cools_down: str | None
+    told_to_end: threading.Event
+
+
+def _measured(plan: Plan, arguments: argparse.Namespace, settings: DiagnoseSettings, surety: _Surety) -> Diagnosis:
     """A new diagnosis. Raises DiagnosisError where nothing may be measured now."""
     guard_settings = GuardSettings(settings.allow_live_gpu)
-    gpu = gpu_to_use(arguments.device, guard_settings) if plan.stage != "structural" else None
+    stage, gpu, postponed = _stage(plan.stage, arguments.device, guard_settings)
     around = _surroundings(arguments, settings, gpu.uuid if gpu is not None else "")
-    guard = _guard(GpuWatch(gpu, guard_settings), settings.bot_log)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that an ended diagnostic ends its workers
-    folder = _state_folder(arguments.state_dir)
-    with only_run(folder), _progress() as on_progress:
-        if arguments.incident:
-            _cool_down(folder, arguments.incident, settings.cooldown_s)
-        diagnosis, log = diagnose(plan, around, on_progress, guard)
+    guard = _guard(GpuWatch(gpu, guard_settings), settings.bot_log, surety.told_to_end)
+    with only_run(surety.folder), _progress() as on_progress:
+        if surety.cools_down is not None:
+            _cool_down(surety.folder, surety.cools_down, settings.cooldown_s)
+        diagnosis, log = diagnose(replace(plan, stage=stage), around, on_progress, guard)
     if arguments.log:
         write_result(log, arguments.log)
-    return diagnosis
+    return replace(diagnosis, postponed=postponed)
 
 
 def _cool_down(folder: Path, incident: str, cooldown_s: float) -> None:
@@ -92,16 +125,33 @@ def _cool_down(folder: Path, incident: str, cooldown_s: float) -> None:
     remember_run(folder, incident, now)
 
 
-def _guard(watch: GpuWatch, bot_log: str | None) -> Callable[[], str | None]:
-    """What may stop the run: the GPU, and the bot's own latency where its log is named."""
-    if bot_log is None:
-        return watch.why_stop
-    rules = load_rules()
-    latency = LatencyWatch(Path(bot_log), rules, load_matcher(rules))
-    return lambda: watch.why_stop() or latency.why_stop()
+def _stage(wanted: str, device: str, settings: GuardSettings) -> tuple[str, Gpu | None, str]:
+    """The stage, its GPU, and why the timed one must wait. ``auto`` times only on a GPU that may be used. Raises GuardError for others."""
+    if wanted != "auto":
+        return wanted, gpu_to_use(device, settings) if wanted != "structural" else None, ""
+    try:
+        gpu = gpu_to_use(device, settings)
+    except GuardError as error:
+        return "structural", None, str(error)
+    return "structural" if gpu is None else "both", gpu, ""
 
 
-def _plan(arguments: argparse.Namespace, settings: DiagnoseSettings) -> Plan:
+def _guard(watch: GpuWatch, bot_log: str | None, told_to_end: threading.Event) -> Callable[[], str | None]:
+    """What may stop the run: SIGTERM, the GPU, and the bot's own latency where its log is named."""
+    latency: LatencyWatch | None = None
+    if bot_log is not None:
+        rules = load_rules()
+        latency = LatencyWatch(Path(bot_log), rules, load_matcher(rules))
+
+    def why_stop() -> str | None:
+        if told_to_end.is_set():
+            return "it was told to end"
+        return watch.why_stop() or (latency.why_stop() if latency is not None else None)
+
+    return why_stop
+
+
+def _plan(arguments: argparse.Namespace, settings: DiagnoseSettings, incident: Mapping[str, object]) -> Plan:
     target = arguments.workload or (None if arguments.builtin else settings.workload)
     if arguments.builtin and arguments.workload:
         raise UsageError("--builtin and --workload exclude each other; name one")
@@ -117,7 +167,7 @@ def _plan(arguments: argparse.Namespace, settings: DiagnoseSettings) -> Plan:
         name = target
     return Plan(
         name, target, arguments.stage, arguments.mode or settings.mode, _profile(arguments, settings), _candidates(arguments.candidates),
-        _advised(arguments.advice) if arguments.advice else (), seed=_number("--seed", arguments.seed, 0, _MAX_SEED),
+        (*advised(incident), *(_advised(arguments.advice) if arguments.advice else ())), seed=_number("--seed", arguments.seed, 0, _MAX_SEED),
     )  # fmt: skip
 
 
@@ -163,11 +213,6 @@ def _number(option: str, text: str | None, least: int, most: int) -> int:
     return int(text)
 
 
-def _state_folder(named: str | None) -> Path:
-    folder = named or os.environ.get("STATE_DIRECTORY", "").partition(":")[0]
-    return Path(folder) if folder else Path.home() / ".local" / "state" / "recompile-watch"
-
-
 @contextmanager
 def _progress() -> Iterator[Callable[[Progress], None]]:
     """What to call with each worker's progress: a line for each on a terminal, nothing elsewhere."""
@@ -180,23 +225,21 @@ def _progress() -> Iterator[Callable[[Progress], None]]:
         yield lines.show
 
 
-def _rendered(diagnosis: Diagnosis, arguments: argparse.Namespace) -> str:
+def _rendered(diagnosis: Diagnosis, report: dict[str, object], arguments: argparse.Namespace) -> str:
     """The diagnosis in the wanted format; only that format's module is loaded."""
-    now = datetime.now(UTC).isoformat(timespec="seconds")
     match arguments.format:
         case "json":
-            from recompile_watch.report.diagnosis_json import diagnosis_to_json
             from recompile_watch.report.json import json_text
 
-            return json_text(diagnosis_to_json(diagnosis, generated_at=now, tool_version=__version__)) + "\n"
+            return json_text(report) + "\n"
         case "html":
             from recompile_watch.report.diagnosis_html import diagnosis_to_html
 
-            return diagnosis_to_html(diagnosis, generated_at=now, tool_version=__version__)
+            return diagnosis_to_html(diagnosis, generated_at=str(report["generated_at"]), tool_version=__version__)
         case "markdown":
             from recompile_watch.report.diagnosis_markdown import diagnosis_to_markdown
 
-            return diagnosis_to_markdown(diagnosis, generated_at=now, tool_version=__version__)
+            return diagnosis_to_markdown(diagnosis, generated_at=str(report["generated_at"]), tool_version=__version__)
     from recompile_watch.report.diagnosis_text import diagnosis_text
     from recompile_watch.report.text import PLAIN_WIDTH
 

@@ -2,13 +2,12 @@
 
 import argparse
 import time
-from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from recompile_watch.cli import exit_status
 from recompile_watch.cli.output import write_result
 from recompile_watch.cli.times import moment_of
-from recompile_watch.cli.watch_state import read_state, state_folder, tell
+from recompile_watch.cli.watch_state import only_incident, read_state, state_folder, tell
 from recompile_watch.core.errors import UsageError
 from recompile_watch.core.matchers import parse_matcher
 from recompile_watch.core.units import parse_duration
@@ -44,7 +43,7 @@ def _list(arguments: argparse.Namespace) -> None:
 
 
 def _show(arguments: argparse.Namespace) -> None:
-    row = _only(read_state(state_folder(arguments)).incidents, arguments.incident)
+    row = only_incident(read_state(state_folder(arguments)).incidents, arguments.incident)
     write_result(json_text(incident_to_json(row)) + "\n" if arguments.json else incident_text(row, now=time.time()), None)
 
 
@@ -56,15 +55,6 @@ def _silence(arguments: argparse.Namespace) -> None:
             raise UsageError(str(error)) from None
     tell(state_folder(arguments), {"ask": "silence", "matchers": arguments.matchers, "until": _until(arguments.until), "why": arguments.why})
     print(f"silenced until {arguments.until}: {' '.join(arguments.matchers)}")
-
-
-def _only(rows: Sequence[Mapping[str, object]], start: str) -> Mapping[str, object]:
-    found = [row for row in rows if str(row.get("id")).startswith(start)]
-    if len(found) == 1:
-        return found[0]
-    if not found:
-        raise UsageError(f"no incident has the id '{start}'; see recompile-watch incidents list --all")
-    raise UsageError(f"{len(found)} incidents begin with '{start}'; write more of the id")
 
 
 def _until(text: str) -> float:

@@ -75,5 +75,8 @@ def _check(file: Path) -> int:
         )
     if not config.receivers:
         print("  no receiver: incidents are kept, and nobody is told")
+    diagnose = config.general.diagnose
+    if diagnose.on_alert:
+        print(f"  an alert about {diagnose.model} has {diagnose.workload} measured, once in {duration_text(diagnose.cooldown_s)} for an incident")
     print(f"  state in {config.state_folder}; {len(rules.rules)} rules")
     return exit_status.OK

@@ -50,8 +50,8 @@ def read_state(folder: Path, *, series_from: int | None = None) -> WatchState:
     answer = _asked(folder, {"ask": "status"}) or {}
     live, daemon = answer.get("progress"), answer.get("daemon")
     return WatchState(
-        incidents=_rows(tables["incidents"]), outbox=_rows(tables["outbox"]),
-        silences=_rows({key: value for key, value in tables["memory"].items() if str(key[0]).startswith(_SILENCE)}),
+        incidents=rows_of(tables["incidents"]), outbox=rows_of(tables["outbox"]),
+        silences=rows_of({key: value for key, value in tables["memory"].items() if str(key[0]).startswith(_SILENCE)}),
         progress=live if isinstance(live, Mapping) else _progress(tables["facts"]),
         daemon=daemon if isinstance(daemon, Mapping) else None,
         hours=_hours(tables["series"]),
@@ -63,6 +63,16 @@ def tell(folder: Path, question: Mapping[str, object]) -> Answer:
     return ask(found_in(folder), {**question, "who": getpass.getuser()})
 
 
+def only_incident(rows: Sequence[Mapping[str, object]], start: str) -> Mapping[str, object]:
+    """The one incident whose id begins so. Raises UsageError."""
+    found = [row for row in rows if str(row.get("id")).startswith(start)]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise UsageError(f"no incident has the id '{start}'; see recompile-watch incidents list --all")
+    raise UsageError(f"{len(found)} incidents begin with '{start}'; write more of the id")
+
+
 def _asked(folder: Path, question: Mapping[str, object]) -> Answer | None:
     try:
         return ask(found_in(folder), question)
@@ -70,7 +80,8 @@ def _asked(folder: Path, question: Mapping[str, object]) -> Answer | None:
         return None
 
 
-def _rows(table: Mapping[Key, Json]) -> list[Mapping[str, object]]:
+def rows_of(table: Mapping[Key, Json]) -> list[Mapping[str, object]]:
+    """The rows of a table that are JSON objects."""
     return [row for row in table.values() if isinstance(row, Mapping)]
 
 

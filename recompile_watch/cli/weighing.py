@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 from recompile_watch.config import read_text_file
 from recompile_watch.core.acceptance import accepted, parse_acceptances
@@ -20,7 +21,8 @@ class Weights:
         given, accept = arguments.baseline, arguments.accept
         self._baseline = parse_baseline(read_text_file(given, "--baseline"), given) if given else None
         self._acceptances = parse_acceptances(read_text_file(accept, "--accept"), accept) if accept else {}
-        self._measured = _measured(arguments.diagnosis) if arguments.diagnosis else {}
+        kept = _kept(arguments.state_dir) if arguments.state_dir else {}
+        self._measured = {**kept, **(_measured(arguments.diagnosis) if arguments.diagnosis else {})}
 
     def weighed(self, report: Report) -> Report:
         """The report against its baseline, without what a person has accepted, and decided by what was measured."""
@@ -28,6 +30,18 @@ class Weights:
         findings = accepted(findings, self._acceptances, datetime.now(UTC).astimezone().date())
         decisions = _decided(report.decisions, self._measured) if self._measured else report.decisions
         return replace(report, findings=findings, status=status_of(findings, report.problems), decisions=decisions)
+
+
+def _kept(folder: str) -> dict[str, Decision]:
+    """What the watch of a state directory keeps of each model: the newest result. Raises StoreError and ConfigError."""
+    from recompile_watch.core.measured import decision_of
+    from recompile_watch.store import read_tables  # only where a folder is named
+
+    found = {}
+    for row in read_tables(Path(folder))["diagnoses"].values():  # the oldest first
+        if isinstance(row, Mapping) and isinstance(row.get("model"), str):
+            found[row["model"]] = decision_of(row.get("report"), f"{folder}: a kept diagnosis of {row['model']}", row["model"])
+    return found
 
 
 def _measured(texts: list[str]) -> dict[str, Decision]:

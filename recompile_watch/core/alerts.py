@@ -3,6 +3,8 @@
 import hashlib
 from collections.abc import Iterable, Sequence
 
+from recompile_watch.core.advice import Advice
+from recompile_watch.core.candidates import EAGER, advised_candidate
 from recompile_watch.core.incidents import Incident, Remembered
 from recompile_watch.core.notices import Alert, NoticeSort, Place
 from recompile_watch.core.units import duration_text
@@ -11,6 +13,7 @@ from recompile_watch.core.wording import evidence_text
 
 MAX_PLACES = 5
 MAX_EXPLAINED = 10
+_TO_EAGER = ("disable_compile_for_model", "disable_compile_process")
 
 
 def places_of(events: Sequence[Remembered]) -> tuple[Place, ...]:
@@ -27,8 +30,22 @@ def alert_of(incident: Incident, places: tuple[Place, ...], explains: Iterable[s
     return Alert(
         incident.id, incident.fingerprint, incident.kind, incident.severity, incident.state.value, words.title, words.cost, why, incident.model,
         incident.function, incident.file, incident.line_no, incident.since, incident.until, incident.count or incident.refused,
-        tuple(incident.timeline.counts), places, tuple(incident.symbols), words.advice, explains=tuple(explains)[:MAX_EXPLAINED],
+        tuple(incident.timeline.counts), places, tuple(incident.symbols), _advice(incident), explains=tuple(explains)[:MAX_EXPLAINED],
+        measured=None if incident.run is None else incident.run.text,
     )  # fmt: skip
+
+
+def _advice(incident: Incident) -> tuple[Advice, ...]:
+    """The advice, first what was measured to be best; where that is eager, without what lost against it."""
+    advice, function = incident.words.advice, incident.function
+    choose = incident.run.measured.choose if incident.run is not None and incident.run.measured is not None else None
+    if choose is None:
+        return advice
+    measured = [(one, advised_candidate(one.remedy, one.apply, function)) for one in advice]
+    if choose == EAGER:
+        return tuple(sorted((one for one, candidate in measured if candidate is None), key=lambda one: one.remedy not in _TO_EAGER))
+    first = tuple(one for one, candidate in measured if candidate is not None and candidate.name == choose)
+    return (*first, *(one for one in advice if one not in first))
 
 
 def why_told(receiver: Receiver, incident: Incident, sort: NoticeSort) -> str:
@@ -61,6 +78,8 @@ def _reason(receiver: Receiver, incident: Incident, sort: NoticeSort) -> str:
             return f"it is over: {incident.ended_because or 'nothing of it was seen for long enough'}"
         case NoticeSort.FLAPPING:
             return f"it came back {len(incident.turns)} times in a short time; you hear of it again when it stays away"
+        case NoticeSort.MEASURED:
+            return "you were told of it, and it was measured since"
         case NoticeSort.DIGEST:
             return "your daily digest of what is open and was not told by itself"
         case NoticeSort.BACKLOG:

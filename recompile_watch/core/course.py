@@ -10,6 +10,9 @@ from recompile_watch.core.codec import Json
 from recompile_watch.core.commands import MAX_TEXT_CHARS, Acknowledge, Command, Refusal, Silence, Unsilence
 from recompile_watch.core.conditions import Conditions
 from recompile_watch.core.desks import Desks
+from recompile_watch.core.diagnostic_queue import KEY as RUNS
+from recompile_watch.core.diagnostic_queue import RunQueue
+from recompile_watch.core.diagnostic_runs import RunEnd
 from recompile_watch.core.events import TORCH_KINDS, Event
 from recompile_watch.core.findings import NO_FINDING
 from recompile_watch.core.heard import Heard, Trouble, TroubleKind
@@ -44,9 +47,10 @@ class Course:
 
     def __init__(
         self, settings: WatchSettings, parts: Mapping[str, object], casebook: Casebook, silences: Silences, desks: Desks, clock: Clock,
-        agenda: Agenda, is_market_open: Callable[[float], bool], host: str,
+        agenda: Agenda, is_market_open: Callable[[float], bool], host: str, runs: RunQueue,
     ) -> None:  # fmt: skip
         self._casebook, self._silences, self._desks, self._clock, self._agenda, self._host = casebook, silences, desks, clock, agenda, host
+        self._runs = runs
         self._life = Life(settings.life)
         self._phases = WatchedPhases(parts)
         self._conditions = Conditions(settings, parts, is_market_open)
@@ -116,8 +120,19 @@ class Course:
         for signal in self._conditions.hear(heard, now):
             self.signal(signal, None, self._clock.wall)
 
+    def ended(self, name: str, end: RunEnd) -> None:
+        """Takes how the diagnosis of an incident ended."""
+        incident = self._casebook.get(name)
+        if incident is None:
+            self._runs.forget(name)
+        elif self._runs.ended(incident, end):
+            self._desks.measured(incident)
+
     def run(self, key: str) -> None:
         """Does what is due under a key of the agenda."""
+        if key == RUNS:
+            self._runs.run()
+            return
         sort, _, name = key.partition("/")
         match sort:
             case "incident":
@@ -160,6 +175,7 @@ class Course:
             self._agenda.set(f"silence/{kept.id}", self._clock.steady)
         self._agenda.set(CONDITIONS, self._conditions.due())
         self._desks.schedule()
+        self._runs.schedule()
 
     def tell_backlog(self) -> None:
         """The old logs are read: one summary of what is still open."""
@@ -211,7 +227,7 @@ class Course:
             self._changed(incident, incident.severity, is_fresh=False, is_backlog=is_backlog)
 
     def _changed(self, incident: Incident, severity: str, *, is_fresh: bool, is_backlog: bool) -> None:
-        """After an event: severity, silences, explanations, and whom it concerns."""
+        """After an event: severity, silences, explanations, whom it concerns, and whether it is to be measured."""
         if is_fresh:
             incident.is_backlog = is_backlog
         worse = self._life.worsened(incident, severity)
@@ -223,6 +239,7 @@ class Course:
             incident.explained_by = None
             self._explain(incident)
         self._settle(incident)
+        self._runs.consider(incident)
 
     def _explain(self, incident: Incident) -> None:
         cause = explainer_of(incident, self._casebook)

@@ -87,6 +87,13 @@ class Desks:
                 if target is not None:
                     self._lay(target, incident, NoticeSort.ESCALATED)
 
+    def measured(self, incident: Incident) -> None:
+        """Tells those who were told of an incident what was measured; whom a message of it waits for anyway reads it there."""
+        waited_for = self._on_desk(incident)
+        for receiver in self._receivers.values():
+            if receiver.name in incident.told and receiver.name not in waited_for:
+                self._lay(receiver, incident, NoticeSort.MEASURED)
+
     def due(self, incident: Incident) -> float | None:
         """When ``review`` has work, on the steady clock; never while it could tell nobody, or it would be due again and again."""
         if incident.state is not State.OPEN or is_held(incident, warms_up=is_warm_up(incident)):
@@ -121,9 +128,9 @@ class Desks:
         desk = self._desk(receiver)
         if desk.digest_due is not None and self._clock.wall >= desk.digest_due:
             self._digest(receiver, desk)
-        ready = [waiting.sort in _ALARMS for waiting in desk.waiting.values() if waiting.due <= self._clock.steady]
-        for is_alarm in sorted(set(ready), reverse=True):
-            self._send(receiver, desk, sorted(key for key, waiting in desk.waiting.items() if (waiting.sort in _ALARMS) == is_alarm))
+        ready = {_tray(waiting.sort) for waiting in desk.waiting.values() if waiting.due <= self._clock.steady}
+        for tray in sorted(ready):
+            self._send(receiver, desk, sorted(key for key, waiting in desk.waiting.items() if _tray(waiting.sort) == tray))
         self.shelf.put(name, desk)
         self._set(receiver, desk)
 
@@ -181,6 +188,8 @@ class Desks:
         held = is_held(incident, warms_up=is_warm_up(incident))
         if sort is NoticeSort.ESCALATED and incident.state is State.OPEN and not held:
             return sort
+        if sort is NoticeSort.MEASURED:
+            return None if incident.state is State.SILENCED else sort
         return wanted(receiver, incident, self._clock.steady, is_held=held, is_taken=takes(receiver, incident, self._host))
 
     def _is_put_off(self, receiver: Receiver, desk: Desk, found: list[Incident]) -> bool:
@@ -236,7 +245,7 @@ class Desks:
 
     def _mark(self, receiver: Receiver, incident: Incident, sort: NoticeSort) -> None:
         """Remembers what a receiver was told."""
-        if sort is NoticeSort.DIGEST:
+        if sort in (NoticeSort.DIGEST, NoticeSort.MEASURED):
             return
         before = incident.told.get(receiver.name)
         is_flapping = sort is NoticeSort.FLAPPING or (before is not None and before.is_flapping and sort is not NoticeSort.RESOLVED)
@@ -274,6 +283,11 @@ class Desks:
 
     def _on_desk(self, incident: Incident) -> set[str]:
         return {name for name, desk in self.shelf.items() if incident.id in desk.waiting}
+
+
+def _tray(sort: NoticeSort) -> int:
+    """What may share a message, in the order in which messages go out: alarms, what was measured, what is over."""
+    return 0 if sort in _ALARMS else 1 if sort is NoticeSort.MEASURED else 2
 
 
 def _kind(incident: Incident, sort: NoticeSort) -> str:

@@ -26,7 +26,7 @@ class Diagnosis:
     """device: as torch names it. by_processor: the times are the processor's, not the clock's. eager: the control's own run.
 
     seed: of everything that is random in it. problems: why it was not measured as asked, in words. provenance: None where it was not
-    recorded.
+    recorded. postponed: why the timed stage was left out though a GPU is there; empty where it was not.
     """
 
     workload: str
@@ -41,3 +41,4 @@ class Diagnosis:
     judgement: Judgement
     problems: tuple[str, ...] = ()
     provenance: Provenance | None = None
+    postponed: str = ""

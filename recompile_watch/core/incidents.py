@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from recompile_watch.core.advice import Advice
 from recompile_watch.core.codec import Json, to_json
+from recompile_watch.core.diagnostic_runs import DiagnosticRun, run_row
 from recompile_watch.core.events import Event
 from recompile_watch.core.groups import GroupKey
 from recompile_watch.core.lifecycle import State
@@ -62,6 +63,7 @@ class Incident:
     turns: when it came back, on the steady clock. explained_by: the id of the incident that explains it.
     is_backlog: nobody was told because it lies in the logs written before the watch began. repeat_at: when
     another event of it may be told again, on the steady clock. number: of all incidents, in the order in which they were made.
+    run: its diagnosis; None where none was asked for.
     """
 
     id: str
@@ -101,6 +103,7 @@ class Incident:
     sources: list[str] = field(default_factory=list)
     symbols: list[str] = field(default_factory=list)
     told: dict[str, Told] = field(default_factory=dict)
+    run: DiagnosticRun | None = None
 
     @property
     def key(self) -> GroupKey:
@@ -153,4 +156,5 @@ def row_of(incident: Incident, places: tuple[Place, ...], host: str) -> dict[str
         "acknowledged": None if ack is None else {"who": ack.who, "why": ack.why, "until": ack.until}, "silences": list(incident.silences),
         "explained_by": incident.explained_by, "explains": list(incident.explains), "is_flapping": incident.is_flapping,
         "is_backlog": incident.is_backlog, "told": sorted(incident.told), "advice": to_json(words.advice), "places": to_json(places),
+        "diagnosis": run_row(incident.run),
     }  # fmt: skip

@@ -10,11 +10,11 @@ from recompile_watch.core.codec import from_json
 from recompile_watch.core.diagnosis import Diagnosis, Provenance
 from recompile_watch.core.errors import ConfigError, StoreError, UsageError
 from recompile_watch.core.gates import Gate
+from recompile_watch.core.measured import SCHEMA
 from recompile_watch.core.statistics import Pair, Ratio
 from recompile_watch.core.trials import MAX_CALLS, Accuracy, Status, Structure, Timing, Trial
 from recompile_watch.core.verdict import Judged, Judgement, Verdict
 
-SCHEMA = "recompile-watch/diagnosis/1"
 _MOST = 1e12
 _Part: TypeAlias = Mapping[str, object]
 _ENDLESS = ("max_abs", "mae", "mae_pct", "noise_floor_pct", "same_seed_delta")  # infinite where the outputs have other shapes; null in JSON
@@ -37,14 +37,14 @@ def _diagnosis(report: _Part) -> Diagnosis:
         None if control is None else _ratio(_part(control), "ratio"),
         None if control is None else _bounded(_part(control)["minimum_detectable_effect"]),
         tuple(_judged(_part(one)) for one in _list(report["candidates"])),
-        from_json(Verdict, report["verdict"]),
+        from_json(Verdict, {name: value for name, value in _part(report["verdict"]).items() if name != "summary"}),
     )
     provenance = report.get("provenance")
     return Diagnosis(
         _text(report["workload"]), _text(report["device"]), None if report["torch_version"] is None else _text(report["torch_version"]),
         _text(report["profile"]), _text(report["mode"]), _text(report["stage"]), report["clock"] == "processor", _int(report["seed"]),
         None if eager is None else _eager(_part(eager)), judgement, tuple(map(_text, _list(report["problems"]))),
-        None if provenance is None else from_json(Provenance, provenance),
+        None if provenance is None else from_json(Provenance, provenance), _text(report.get("postponed") or ""),
     )  # fmt: skip
 
 

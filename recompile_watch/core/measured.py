@@ -9,18 +9,26 @@ from recompile_watch.core.decision import Decision
 from recompile_watch.core.errors import ConfigError
 from recompile_watch.core.revisit import Condition
 
-_SCHEMA = "recompile-watch/diagnosis/1"
+SCHEMA = "recompile-watch/diagnosis/1"
+_NO_REPORT = "{file}: no report of diagnose; write one with 'recompile-watch diagnose --format json --output {file} ...'"
 
 
 def parse_diagnosis(text: str, file: str, model: str) -> Decision:
     """The decision that a diagnosis of the model's workload gives; ``undecided`` where it was inconclusive. Raises ConfigError."""
     try:
-        report = json.loads(text)
-        if report["schema"] != _SCHEMA:
+        return decision_of(json.loads(text), file, model)
+    except (ValueError, RecursionError):
+        raise ConfigError(_NO_REPORT.format(file=file)) from None
+
+
+def decision_of(report: object, file: str, model: str) -> Decision:
+    """The same of a report that was read already. Raises ConfigError."""
+    try:
+        if not isinstance(report, Mapping) or report["schema"] != SCHEMA:
             raise KeyError("schema")
         return _decision(report, model)
-    except (ValueError, KeyError, TypeError, RecursionError):
-        raise ConfigError(f"{file}: no report of diagnose; write one with 'recompile-watch diagnose --format json --output {file} ...'") from None
+    except (ValueError, KeyError, TypeError):
+        raise ConfigError(_NO_REPORT.format(file=file)) from None
 
 
 def with_measured(decisions: Iterable[Decision], measured: Mapping[str, Decision]) -> tuple[Decision, ...]:

@@ -62,6 +62,8 @@ def escalation_due(receiver: Receiver, incident: Incident) -> float | None:
 
 def wait_s(receiver: Receiver, incident: Incident, sort: NoticeSort) -> float:
     """How long to wait for more before telling."""
+    if sort is NoticeSort.MEASURED:
+        return 0.0
     if sort is NoticeSort.RESOLVED:
         return receiver.resolve_wait_s if incident.severity == "critical" else max(receiver.resolve_wait_s, receiver.same_kind_wait_s)
     return receiver.critical_wait_s if incident.severity == "critical" else receiver.warning_wait_s

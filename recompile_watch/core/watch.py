@@ -16,6 +16,8 @@ from recompile_watch.core.codec import Json
 from recompile_watch.core.commands import Command, Refusal
 from recompile_watch.core.course import Course
 from recompile_watch.core.desks import Desks
+from recompile_watch.core.diagnostic_queue import RunQueue
+from recompile_watch.core.diagnostic_runs import RunEnd, RunOrder
 from recompile_watch.core.events import EXTRA_FIELDS, TORCH_KINDS, Event
 from recompile_watch.core.fading import Fading
 from recompile_watch.core.findings import KIND_ORDER
@@ -43,7 +45,7 @@ class Step:
     incidents: those that changed, as JSON objects by id. notices: to be sent, in this order. memory: the parts of the
     memory that changed, None for those to be deleted. forgotten: incidents that cannot change any more, with when they were
     over in epoch seconds; None for those that were not, which made room for others. measured: what this call measured, by hour
-    and series.
+    and series. runs: diagnoses that are to begin, once this is written down.
     """
 
     incidents: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
@@ -51,6 +53,7 @@ class Step:
     memory: Mapping[str, Json] = field(default_factory=dict)
     forgotten: Mapping[str, float | None] = field(default_factory=dict)
     measured: Mapping[Key, Hour] = field(default_factory=dict)
+    runs: tuple[RunOrder, ...] = ()
 
 
 @dataclass(slots=True)
@@ -86,7 +89,10 @@ class Watch:
         self._measured = Measured(settings.returns.strategies)
         self._silences = Silences(parts, self._clock)
         self._desks = Desks(settings.receivers, parts, self._casebook, self._clock, self._agenda, host)
-        self._course = Course(settings, parts, self._casebook, self._silences, self._desks, self._clock, self._agenda, is_market_open, host)
+        self._runs = RunQueue(settings.runs, self._casebook, self._clock, self._agenda)
+        self._course = Course(
+            settings, parts, self._casebook, self._silences, self._desks, self._clock, self._agenda, is_market_open, host, self._runs
+        )  # fmt: skip
         self._shelves: tuple[KeyedParts, ...] = (
             self._clocks, self._backlogs, self._fading.shelf, self._times.shelf, self._silences.shelf, self._desks.shelf,
             *self._casebook.shelves, *self._course.shelves,
@@ -159,6 +165,19 @@ class Watch:
             return refusal
         self._run_to(self._clock.wall)
         return self._step()
+
+    def ended(self, incident: str, end: RunEnd, now: float) -> Step:
+        """Takes how the diagnosis of an incident ended: one that was ordered, or one that a person ran."""
+        if self._backlogs.get("backlog") is None:
+            self._arrive(now)
+        self._course.ended(incident, end)
+        self._run_to(self._clock.wall)
+        return self._step()
+
+    @property
+    def interrupted(self) -> tuple[str, ...]:
+        """Marks of the diagnoses that ran when the watch ended; what is left of their processes must end."""
+        return self._runs.interrupted
 
     def memory(self) -> dict[str, Json]:
         """Everything that has to be remembered over a restart, by key; whoever stores it keeps the order of the fields."""
@@ -286,8 +305,11 @@ class Watch:
     def _step(self) -> Step:
         self._clocks.put("clock", self._clock)
         self._casebook.advise()
+        runs = tuple(self._runs.ordered)
+        self._runs.ordered.clear()
         incidents: dict[str, Mapping[str, Json]] = {}
-        for name in self._casebook.shelf.changed:
+        measured = {order.incident for order in runs}  # their rows come first: a run reads its advice there
+        for name in sorted(self._casebook.shelf.changed, key=lambda one: one not in measured):
             found = self._casebook.get(name)
             if found is not None:
                 incidents[name] = self._course.row(found, is_fresh=len(incidents) < MAX_FRESH_ROWS)
@@ -296,7 +318,7 @@ class Watch:
         forgotten = dict(self._casebook.gone)
         self._casebook.gone.clear()
         memory = {key: part for shelf in self._shelves for key, part in shelf.changes().items()}
-        return Step(incidents, notices, memory, forgotten, self._measured.given())
+        return Step(incidents, notices, memory, forgotten, self._measured.given(), runs)
 
 
 class _DatedRun(NamedTuple):

@@ -204,9 +204,25 @@ class ReturnSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class RunSettings:
+    """When an alert starts a diagnosis. model: whose incidents the workload stands for.
+
+    wait_s: after the alert, so that the log tells what belongs to it. pause_s: between two runs, also after one that was
+    refused. give_up_s: after the alert, when the GPU is never free. cooldown_s: between two diagnoses of one incident.
+    """
+
+    model: str
+    wait_s: float
+    pause_s: float
+    give_up_s: float
+    cooldown_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class WatchSettings:
     """Everything. torch_version: as the user names it, for wording and advice; default unknown.
 
+    runs: when an alert starts a diagnosis; default never.
     backlog_settles_s: seconds after the last backlog event at which its summary is told; default 10.
     max_incidents: problems that are followed one by one, half of them of one kind; further ones are counted in one incident of
     their own, which is told once; default 500.
@@ -215,6 +231,7 @@ class WatchSettings:
     receivers: tuple[Receiver, ...] = ()
     sources: tuple[WatchedSource, ...] = ()
     models: tuple[DeclaredModel, ...] = ()
+    runs: RunSettings | None = None
     torch_version: str | None = None
     life: LifeSettings = LifeSettings()
     compiling: CompileSettings = CompileSettings()

@@ -11,6 +11,7 @@ from recompile_watch.core.heard import Trouble, TroubleKind
 from recompile_watch.core.parcels import Parcel, parcel_from_json
 from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.watch import Watch
+from recompile_watch.daemon.diagnostics import TABLE, Diagnostics, diagnose_command
 from recompile_watch.daemon.followers import Follower, InputFollower, JournalFollower
 from recompile_watch.daemon.loop import HEARTBEAT, Parts
 from recompile_watch.daemon.pruning import Pruner
@@ -19,7 +20,9 @@ from recompile_watch.daemon.series import Series
 from recompile_watch.market import is_market_open
 from recompile_watch.notify import sender_command
 from recompile_watch.respond.courier import Courier
+from recompile_watch.respond.diagnostic_process import DiagnosticProcess
 from recompile_watch.respond.receivers import ReceiverSettings
+from recompile_watch.respond.worker_process import kill_marked
 from recompile_watch.sources.follow import Follower as FileFollower
 from recompile_watch.sources.journal import JournalSettings
 from recompile_watch.sources.marks import Mark, Watched, mark_from_json
@@ -28,6 +31,7 @@ from recompile_watch.store import Changes, Store
 from recompile_watch.watch_config import SourceConfig, WatchConfig
 
 HEARTBEAT_DEADLINE_S = 10.0
+LEFT_OVER_S = 5.0  # for what a watch that was killed has left behind to be gone
 
 
 def build(config: WatchConfig, store: Store, *, now: float) -> tuple[Parts, list[Trouble]]:
@@ -48,7 +52,18 @@ def build(config: WatchConfig, store: Store, *, now: float) -> tuple[Parts, list
     receivers = {receiver.name: receiver for receiver in config.receivers}
     beat_s = None if config.heartbeat_url is None else config.general.heartbeat.interval_s
     wake = Wake(_concerns(readings), on_growth=True) if any(source.origin.paths for source in config.sources) else None
-    return Parts(store, readings, watch, outbox, courier, pruner, Series(config.general.retention, store, now), receivers, beat_s, wake), troubles
+    series, diagnostics = Series(config.general.retention, store, now), _diagnostics(config, store, watch)
+    return Parts(store, readings, watch, outbox, courier, pruner, series, receivers, diagnostics, beat_s, wake), troubles
+
+
+def _diagnostics(config: WatchConfig, store: Store, watch: Watch) -> Diagnostics:
+    """What runs diagnoses; nothing of one that an earlier watch started goes on."""
+    for mark in watch.interrupted:
+        kill_marked(mark, LEFT_OVER_S)
+    settings = config.general.diagnose
+    process = DiagnosticProcess(diagnose_command(), os.environ, settings.run_limit_s)
+    kept = (int(number) for (number,) in store.load(TABLE))
+    return Diagnostics(process, config.file, config.state_folder, settings.model, kept)
 
 
 def _concerns(readings: list[SourceReading]) -> Callable[[str], bool]:

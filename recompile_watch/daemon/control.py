@@ -17,7 +17,7 @@ from pathlib import Path
 from recompile_watch.core.errors import StoreError
 
 SOCKET_NAME = "control.sock"
-MAX_QUESTION_BYTES = 1 << 16
+MAX_QUESTION_BYTES = 1 << 20  # a diagnosis that is handed over
 MAX_ASKING = 16
 ANSWER_S = 10.0
 _RUNTIME_FOLDER = "RUNTIME_DIRECTORY"  # systemd.exec(5)

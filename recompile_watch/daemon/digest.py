@@ -43,9 +43,15 @@ def _alert(row: Row) -> Alert:
             since=float(cast(float, row["since"])), until=float(cast(float, row["until"])), count=int(cast(int, row["count"])),
             counts=from_json(tuple[int, ...], row["counts"]), places=from_json(tuple[Place, ...], row["places"]),
             symbols=from_json(tuple[str, ...], row["symbols"]), advice=from_json(tuple[Advice, ...], row["advice"]),
+            measured=_measured(row),
         )  # fmt: skip
     except (KeyError, TypeError, ValueError) as error:
         raise StoreError(f"an incident in the state cannot be read ({error!r}); it was written by another version") from None
+
+
+def _measured(row: Row) -> str | None:
+    run = row.get("diagnosis")
+    return str(run["text"]) if isinstance(run, Mapping) and run.get("text") else None
 
 
 def _text(row: Row, name: str) -> str | None:

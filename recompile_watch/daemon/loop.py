@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 
 from recompile_watch.core.commands import Command, Refusal
 from recompile_watch.core.delivery import Outbox
+from recompile_watch.core.diagnostic_runs import end_of
 from recompile_watch.core.errors import DeliveryError, StoreError
 from recompile_watch.core.heard import Heard, Trouble, TroubleKind
 from recompile_watch.core.notices import Alert, Notice
 from recompile_watch.core.parcels import ParcelState, parcel_to_json
 from recompile_watch.core.watch import Step, Watch
+from recompile_watch.daemon.diagnostics import Diagnostics
 from recompile_watch.daemon.pruning import Pruner
 from recompile_watch.daemon.readings import SourceReading
 from recompile_watch.daemon.series import Series
@@ -62,6 +64,7 @@ class Parts:
     pruner: Pruner
     series: Series
     receivers: Mapping[str, ReceiverSettings]
+    diagnostics: Diagnostics
     heartbeat_s: float | None = None
     wake: "Wake | None" = None
     metrics: "Metrics | None" = None
@@ -114,6 +117,7 @@ class Loop:
         due = self._parts.watch.next_due()
         if due is not None and due <= now:
             self._take(self._parts.watch.tick(now), changes, now)
+        self._diagnosed(changes, now, monotonic)
         for reading in self._parts.readings:
             reading.note(changes)
         self._parts.pruner.prune(self._parts.readings, now, monotonic, changes)
@@ -131,6 +135,23 @@ class Loop:
             raise StoreError(step.text)
         self._take(step, changes, now)
         self._deliver(changes, now, self._clock.monotonic())
+
+    def measured(self, report: Mapping[str, object], incident: str | None, model: str | None) -> None:
+        """Keeps the result of a diagnosis that a person ran. Raises StoreError where it is none."""
+        try:
+            end = end_of(report)
+        except ValueError as error:
+            raise StoreError(f"the watch did not keep it: {error}") from None
+        now, changes = self._clock.now(), Changes()
+        self._parts.diagnostics.keep(changes, report, now, incident=incident, model=model, is_by_hand=True)
+        if incident is not None:
+            self._take(self._parts.watch.ended(incident, end, now), changes, now)
+        self._deliver(changes, now, self._clock.monotonic())
+
+    @property
+    def is_measuring(self) -> bool:
+        """True while a diagnosis goes on."""
+        return self._parts.diagnostics.is_busy
 
     @property
     def is_sending(self) -> bool:
@@ -166,6 +187,7 @@ class Loop:
     def drop(self) -> None:
         """Lets everything go without writing anything down: what was not committed is read and decided again."""
         self._unwatch_descriptors()
+        self._parts.diagnostics.close()
         self._parts.courier.close()
         if self._parts.wake is not None:
             self._parts.wake.close()
@@ -192,6 +214,17 @@ class Loop:
                 self._parts.metrics.delivered(result.receiver, type(result.outcome).__name__.lower())
             self._troubles += self._parts.outbox.settle(result.id, result.outcome, now)
 
+    def _diagnosed(self, changes: Changes, now: float, monotonic: float) -> None:
+        """How a diagnosis ended: its result, the incident and the message of it are written down together."""
+        found = self._parts.diagnostics.collect(monotonic)
+        if found is None:
+            return
+        incident, ended = found
+        if ended.report is not None:
+            model = self._parts.diagnostics.model
+            self._parts.diagnostics.keep(changes, ended.report, now, incident=incident, model=model, is_by_hand=False)
+        self._take(self._parts.watch.ended(incident, ended.end, now), changes, now)
+
     def _beat(self, monotonic: float) -> None:
         """A sign of life for the external switch that alarms when it stops; only a loop that turns gives it."""
         if self._parts.heartbeat_s is not None and monotonic >= self._beat_at:
@@ -211,12 +244,14 @@ class Loop:
             else:
                 self._parts.pruner.over(name, over_at)
         self._parts.outbox.add([self._with_excerpts(notice) for notice in step.notices], now)
+        self._parts.diagnostics.order(step.runs)
 
     def _deliver(self, changes: Changes, now: float, monotonic: float) -> None:
         """Writes the changes down, then sends what is due. A message that cannot be noted as being sent is sent all the same."""
         taken = self._parts.outbox.take(now)
         self._note_outbox(changes)
         self._commit(changes)
+        self._parts.diagnostics.begin(monotonic)
         for notice in taken:
             message = message_of(notice, self._parts.receivers[notice.receiver].form, now=now, state_dir=self._state_dir)
             try:
@@ -291,15 +326,17 @@ class Loop:
         waits = [min(self._poll_interval_s, BUSY_POLL_S) if is_busy else self._poll_interval_s]
         waits += [wait for reading in self._parts.readings if (wait := reading.next_settle(monotonic)) is not None]
         watch_due, outbox_due, courier_due = self._parts.watch.next_due(), self._parts.outbox.next_due(now), self._parts.courier.next_due()
+        diagnostics_due = self._parts.diagnostics.next_due()
         waits += [due - now for due in (watch_due, outbox_due) if due is not None]
         waits += [self._beat_at - monotonic] if self._parts.heartbeat_s is not None else []
-        waits += [courier_due - monotonic] if courier_due is not None else []
+        waits += [due - monotonic for due in (courier_due, diagnostics_due) if due is not None]
         waits += [0.0] if self._troubles else []
         return max(0.0, min(waits))
 
     def _watch_descriptors(self) -> None:
         """Lets the senders' pipes, the journal, standard input and the file system's hints wake the loop."""
         reading, writing = self._parts.courier.fds()
+        reading += self._parts.diagnostics.fds()
         reading += [reading_.follower.fd for reading_ in self._parts.readings if reading_.follower.fd is not None]
         self._unwatch_descriptors()
         for fd in {*reading, *writing}:

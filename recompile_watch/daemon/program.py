@@ -69,7 +69,7 @@ class Program:
     def run_once(self) -> None:
         """Reads what is there, sends what is due, and ends; for cron."""
         try:
-            while self._loop.turn(settles_at_once=True) or self._loop.has_more or self._loop.is_sending:
+            while self._loop.turn(settles_at_once=True) or self._loop.has_more or self._loop.is_sending or self._loop.is_measuring:
                 self._loop.wait()
         finally:
             self._close()

@@ -22,7 +22,10 @@ class Questions:
                 loop = self._loop()
                 daemon = {"pid": os.getpid(), "started_at": self._started_at, "healthy": not loop.is_unwritable}
                 return {"daemon": daemon, "progress": loop.progress()}
-            self._loop().command(_command(question))
+            if question.get("ask") == "measured":
+                self._loop().measured(_report(question), _text(question, "incident") or None, _text(question, "model") or None)
+            else:
+                self._loop().command(_command(question))
         except (StoreError, ValueError) as error:
             return {"error": str(error)}
         return {"done": True}
@@ -42,6 +45,13 @@ def _command(question: Mapping[str, object]) -> Command:
         case "unsilence":
             return Unsilence(_text(question, "silence"))
     raise ValueError("the watch does not know this question; it may be of another version than the command")
+
+
+def _report(question: Mapping[str, object]) -> Mapping[str, object]:
+    value = question.get("report")
+    if not isinstance(value, Mapping):
+        raise ValueError("report is no JSON object")
+    return value
 
 
 def _text(question: Mapping[str, object], name: str) -> str:

@@ -27,7 +27,7 @@ class Replay:
     """Runs the watch over logs. ``pause`` is called with the log's time before each step, for those who want to look on."""
 
     def __init__(self, settings: WatchSettings, source: str, pause: Callable[[float], None] = lambda _: None) -> None:
-        self._settings = settings if settings.receivers else replace(settings, receivers=(NOBODY,))
+        self._settings = replace(settings, receivers=settings.receivers or (NOBODY,), runs=None)
         self._rules = load_rules()
         self._matcher = load_matcher(self._rules)
         self._source, self._pause = source, pause

@@ -62,8 +62,10 @@ def _head(diagnosis: Diagnosis) -> tuple[str, str, str]:
 
 
 def _problems(diagnosis: Diagnosis) -> list[str]:
-    """Those that the verdict's reasons do not say."""
-    return [safe(text, _MAX_TEXT) for text in diagnosis.problems if not any(text in reason for reason in diagnosis.judgement.verdict.because)]
+    """Those that the verdict's reasons do not say, and why times are still to come."""
+    found = [text for text in diagnosis.problems if not any(text in reason for reason in diagnosis.judgement.verdict.because)]
+    later = [f"The timed stage is still to come: {diagnosis.postponed}"] if diagnosis.postponed else []
+    return [safe(text, _MAX_TEXT) for text in (*found, *later)]
 
 
 def _title(diagnosis: Diagnosis, arms: list[Arm]) -> str:

@@ -2,10 +2,11 @@
 
 from recompile_watch.core.candidates import Candidate
 from recompile_watch.core.diagnosis import Diagnosis, Provenance
-from recompile_watch.core.kept_diagnosis import SCHEMA
+from recompile_watch.core.measured import SCHEMA
 from recompile_watch.core.statistics import mad, median, percentile
 from recompile_watch.core.trials import Accuracy, Structure, Timing, Trial
 from recompile_watch.core.verdict import Judged, Verdict
+from recompile_watch.report.diagnosis_rows import summary_text
 from recompile_watch.report.safe import safe
 
 _MAX_TEXT = 2000
@@ -33,7 +34,8 @@ def diagnosis_to_json(diagnosis: Diagnosis, *, generated_at: str, tool_version: 
         else {"ratio": control.value, "ci_low": control.low, "ci_high": control.high, "minimum_detectable_effect": effect},
         "eager": None if diagnosis.eager is None else _eager(diagnosis.eager),
         "candidates": [_candidate(judged) for judged in diagnosis.judgement.candidates],
-        "verdict": _verdict(diagnosis.judgement.verdict),
+        "postponed": safe(diagnosis.postponed, _MAX_TEXT) or None,
+        "verdict": {**_verdict(diagnosis.judgement.verdict), "summary": summary_text(diagnosis)},
     }
 
 

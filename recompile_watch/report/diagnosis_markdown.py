@@ -16,6 +16,7 @@ def diagnosis_to_markdown(diagnosis: Diagnosis, *, generated_at: str, tool_versi
     title = f"run {plain_text(verdict.choose)}" if verdict.choose else "inconclusive"
     parts = [f"# Eager against compiled: {title}", f"recompile-watch {tool_version}, {generated_at}", plain_text(" · ".join(facts_of(diagnosis)))]
     parts += [f"> {plain_text(problem)}" for problem in diagnosis.problems]
+    parts += [f"> The timed stage is still to come: {plain_text(diagnosis.postponed)}"] if diagnosis.postponed else []
     points = [f"* Confidence: {plain_text(verdict.confidence)}"]
     points += [f"* for: {plain_text(text)}" for text in verdict.because] + [f"* against: {plain_text(text)}" for text in verdict.against]
     parts.append("\n".join(points))

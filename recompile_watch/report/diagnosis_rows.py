@@ -1,8 +1,10 @@
 """What the text and the Markdown report of a diagnosis have in common: one row of cells a candidate, and the head's facts."""
 
 import re
+from collections.abc import Sequence
 
 from recompile_watch.core.diagnosis import Diagnosis
+from recompile_watch.core.gates import hard_gates
 from recompile_watch.core.statistics import median
 from recompile_watch.core.trials import Status, Structure, Timing, Trial
 from recompile_watch.core.verdict import Judged
@@ -10,6 +12,8 @@ from recompile_watch.report.safe import safe
 
 HEADER = ("candidate", "result", "p50 ms", "speed-up [95 %]", "first call", "recompiles", "breaks", "limit", "error", "memory", "pays after")
 NOTHING = "–"  # a cell of what was not measured
+_MAX_BECAUSE = 300
+_MAX_NAME = 120
 
 
 def rows_of(diagnosis: Diagnosis) -> list[tuple[str, ...]]:
@@ -36,15 +40,48 @@ def control_text(diagnosis: Diagnosis) -> str | None:
 
 
 def gain_text(diagnosis: Diagnosis) -> str | None:
-    """What the choice gains, in the words of a message: ``measured: 31 recompiles → 0, 1.49 times faster [1.47, 1.51]``; None for eager."""
+    """What the choice gains: ``measured: 31 recompiles → 0, 1.49 times faster [1.47, 1.51]``; None for eager."""
     found = {judged.trial.name: judged for judged in diagnosis.judgement.candidates}
-    chosen, default = found.get(diagnosis.judgement.verdict.choose or ""), found.get("default")
-    if chosen is None or chosen.speedup is None:
-        return None
-    ratio, counts = chosen.speedup, ""
-    if default is not None and default.trial.structure is not None and chosen.trial.structure is not None and chosen is not default:
-        counts = f"{default.trial.structure.recompiles} recompiles → {chosen.trial.structure.recompiles}, "
-    return f"measured: {counts}{ratio.value:.2f} times faster [{ratio.low:.2f}, {ratio.high:.2f}]"
+    chosen = found.get(diagnosis.judgement.verdict.choose or "")
+    return None if chosen is None or chosen.speedup is None else f"measured: {', '.join(_effects(chosen, found.get('default')))}"
+
+
+def summary_text(diagnosis: Diagnosis) -> str:
+    """All of it in one sentence, for a message: ``31 recompiles → 0, 1.49 times faster [1.47, 1.51]; run variant:no-cache``.
+
+    Where nothing compiled is chosen: what came closest, and why it is not.
+    """
+    verdict, candidates = diagnosis.judgement.verdict, diagnosis.judgement.candidates
+    default = next((one for one in candidates if one.trial.name == "default"), None)
+    shown = next((one for one in candidates if one.trial.name == verdict.choose), None) or _closest(candidates, default)
+    words = ", ".join(_effects(shown, default)) if shown is not None else ""
+    because = safe(verdict.because[0], _MAX_BECAUSE) if verdict.because else safe(verdict.confidence)
+    name = safe(shown.trial.name, _MAX_NAME) if shown is not None else ""
+    if shown is not None and verdict.choose == shown.trial.name:
+        return f"{words}; run {name}" if words else f"run {name}: {because}"
+    end = f"keep eager: {because}" if verdict.is_decided else f"not decided: {because}"
+    return f"{words} with {name}; {end}" if words else end
+
+
+def _closest(candidates: Sequence[Judged], default: Judged | None) -> Judged | None:
+    """The candidate that recompiles least, and less than the default mode, of those that run as they should."""
+    fine = [one for one in candidates if one.gates and all(gate.passed for gate in hard_gates(one.trial)) and one.trial.structure is not None]
+    best = min(fine, key=_recompiles, default=None)
+    return best if best is not None and default is not None and _recompiles(best) < _recompiles(default) else None
+
+
+def _recompiles(one: Judged) -> int:
+    return one.trial.structure.recompiles if one.trial.structure is not None else 0
+
+
+def _effects(one: Judged, default: Judged | None) -> list[str]:
+    """What a candidate changes, as far as it was measured."""
+    found = []
+    if default is not None and default.trial.structure is not None and one.trial.structure is not None and one is not default:
+        found.append(f"{default.trial.structure.recompiles} recompiles → {one.trial.structure.recompiles}")
+    if one.speedup is not None:
+        found.append(f"{one.speedup.value:.2f} times faster [{one.speedup.low:.2f}, {one.speedup.high:.2f}]")
+    return found
 
 
 def log_of(diagnosis: Diagnosis) -> tuple[str, ...]:

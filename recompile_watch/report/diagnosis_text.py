@@ -40,6 +40,8 @@ def _print(console: Console, diagnosis: Diagnosis) -> None:
     console.print(Padding(Text(" · ".join(facts_of(diagnosis)), style="dim"), (0, 0, 0, _INDENT)))
     for problem in diagnosis.problems:
         _point(console, "!", problem, "bold red")
+    if diagnosis.postponed:
+        _point(console, "later", f"the timed stage: {diagnosis.postponed}", "bold")
     for text in verdict.because:
         _point(console, "because", text)
     for text in verdict.against:

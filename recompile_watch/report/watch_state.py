@@ -17,7 +17,8 @@ def status_to_json(
     daemon: Row | None, progress: Mapping[str, Sequence[Row]], incidents: Iterable[Row], outbox: Iterable[Row], silences: Iterable[Row]
 ) -> dict[str, object]:
     """The status as the contract has it. daemon: None while none runs. progress: of each source's streams."""
-    states = [str(row.get("state")) for row in incidents]
+    rows = list(incidents)
+    states = [str(row.get("state")) for row in rows]
     parcels = [str(row.get("state")) for row in outbox]
     return {
         "schema": STATUS_SCHEMA,
@@ -25,6 +26,7 @@ def status_to_json(
         "sources": [_source(name, stream) for name, streams in progress.items() for stream in streams or (_NO_FILE,)],
         "incidents": {state: states.count(state) for state in _STATES},
         "outbox": {"due": sum(state in ("due", "sending") for state in parcels), "dead": parcels.count("dead")},
+        "diagnosis": _diagnosis(rows, is_live=daemon is not None),
         "silences": [dict(silence) for silence in silences],
         "deploy": None,
     }  # fmt: skip
@@ -66,6 +68,9 @@ def status_text(status: Row, *, now: float) -> str:
         lines.append("incidents: " + ", ".join(f"{incidents.get(state, 0)} {state}" for state in _STATES))
     if isinstance(outbox, Mapping):
         lines.append(f"messages: {outbox.get('due')} waiting, {outbox.get('dead')} not delivered")
+    diagnosis = status.get("diagnosis")
+    if isinstance(diagnosis, Mapping):
+        lines += _diagnosis_lines(diagnosis)
     return "\n".join(lines) + "\n"
 
 
@@ -85,6 +90,7 @@ def incident_text(row: Row, *, now: float) -> str:
     """One incident with everything that is known of it."""
     lines = [f"{str(row.get('severity')).capitalize()}: {safe(str(row.get('title')))}", f"  {_seen_text(row, now)}", ""]
     lines += [f"  {label}: {safe(str(value))}" for label, value in _facts(row) if value]
+    lines += [f"  {label}: {safe(text, 800)}" for label, text in _run_facts(row)]
     lines += ["", "Where:", *(f"  {_place_text(place)}" for place in _items(row, "places"))]
     lines += ["", f"What it costs: {safe(str(row.get('consequence') or 'unknown'))}"]
     for number, advice in enumerate(_items(row, "advice")):
@@ -108,6 +114,39 @@ def _facts(row: Row) -> list[tuple[str, object]]:
         ("acknowledged", f"by {ack.get('who')}: {ack.get('why')}" if isinstance(ack, Mapping) else None),
         ("explained by", row.get("explained_by")), ("explains", ", ".join(map(str, _list(row, "explains")))), ("fingerprint", row.get("fingerprint")),
     ]  # fmt: skip
+
+
+def _run_facts(row: Row) -> list[tuple[str, str]]:
+    """What was measured of an incident, and whether that goes on."""
+    run = row.get("diagnosis")
+    if not isinstance(run, Mapping):
+        return []
+    found = []
+    if run.get("text"):
+        at = f" ({time_text(_number(run, 'measured_at'))})" if run.get("measured_at") else ""
+        found.append(("measured", f"{run['text']}{at}"))
+    if run.get("state") == "running":
+        found.append(("diagnosis", f"running since {time_text(_number(run, 'started_at'))}"))
+    elif run.get("state") == "waiting":
+        found.append(("diagnosis", f"waiting: {run['why']}" if run.get("why") else "waiting for its turn"))
+    return found
+
+
+def _diagnosis(rows: Sequence[Row], *, is_live: bool) -> dict[str, object]:
+    """The run that goes on, and how many wait."""
+    runs = [(row.get("id"), run) for row in rows if isinstance(run := row.get("diagnosis"), Mapping)]
+    now = next(((name, run) for name, run in runs if run.get("state") == "running" and is_live), None)
+    return {
+        "running": None if now is None else {"incident": now[0], "since": iso_text(_number(now[1], "started_at"))},
+        "waiting": sum(run.get("state") == "waiting" for _, run in runs),
+    }  # fmt: skip
+
+
+def _diagnosis_lines(diagnosis: Row) -> list[str]:
+    running, waiting = diagnosis.get("running"), diagnosis.get("waiting")
+    parts = [f"incident {running.get('incident')} is measured since {running.get('since')}"] if isinstance(running, Mapping) else []
+    parts += [f"{waiting} waiting"] if waiting else []
+    return [f"diagnosis: {', '.join(parts)}"] if parts else []
 
 
 def _seen_text(row: Row, now: float) -> str:

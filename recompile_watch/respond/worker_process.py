@@ -34,7 +34,7 @@ class Launch:
     """What to start.
 
     request: for the worker. time_s: for all of it; silence_s: without a sign of life. cache_dir: for compiled code. mark: in the
-    environment of every process of the run.
+    environment of every process of the run; it begins with the mark of this process, where that has one.
     """
 
     python: str
@@ -43,7 +43,7 @@ class Launch:
     time_s: float
     silence_s: float = 60.0
     gpu: str = ""
-    mark: str = field(default_factory=lambda: secrets.token_hex(16))
+    mark: str = field(default_factory=lambda: os.environ.get(MARK, "") + secrets.token_hex(16))
 
 
 @dataclass(slots=True)
@@ -91,13 +91,7 @@ def _end(process: subprocess.Popen[bytes], mark: str) -> None:
     """Nothing of the run goes on: its session first, then what left the session."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
-    end = time.monotonic() + _REAP_S
-    while (left := marked(mark)) and time.monotonic() < end:  # again: what is being killed may have started another
-        for pid in left:
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
-        process.poll()
-        time.sleep(0.01)
+    kill_marked(mark, _REAP_S)
     with suppress(subprocess.TimeoutExpired):
         process.wait(_REAP_S)
     for stream in (process.stdin, process.stdout, process.stderr):
@@ -106,8 +100,18 @@ def _end(process: subprocess.Popen[bytes], mark: str) -> None:
                 stream.close()
 
 
+def kill_marked(mark: str, limit_s: float) -> None:
+    """Kills everything that carries a mark, and waits until it is gone."""
+    end = time.monotonic() + limit_s
+    while (left := marked(mark)) and time.monotonic() < end:  # again: what is being killed may have started another
+        for pid in left:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.01)
+
+
 def marked(mark: str) -> list[int]:
-    """Processes that carry a run's mark and are not dead yet; none where there is no /proc."""
+    """Processes whose mark begins so and that are not dead yet; none where there is no /proc."""
     wanted, found = f"{MARK}={mark}".encode(), []
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):

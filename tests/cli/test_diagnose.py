@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from recompile_watch.store import Changes, Store
 from tests.cli.test_commands import run
 from tests.respond.fake import honest, script
 
@@ -274,13 +275,33 @@ def test_it_does_not_run_blindly_beside_a_bot(tmp_path: Path) -> None:
 
 
 def test_an_incident_cools_down(tmp_path: Path) -> None:
-    """The second diagnosis of the same incident is refused with the time to wait; another incident is not."""
-    python = honest(tmp_path, gain={"default": 3.0})
-    common = ["diagnose", "--builtin", "steady", "--python", python, "--device", "cpu", "--candidates", "default", "--state-dir", str(tmp_path)]
-    assert run(*common, "--incident", "a1").returncode == 0
-    done = run(*common, "--incident", "a1")
+    """The second diagnosis of the same incident is refused with the time to wait; another incident is not; one that is not there is wrong usage."""
+    advice = [{"remedy": "exclude_from_compile", "apply": "@torch.compiler.disable"}]
+    incidents: dict[tuple[str | int, ...], object] = {
+        ("a1f0",): {"id": "a1f0", "function": "attend", "advice": advice}, ("b2f0",): {"id": "b2f0", "function": None, "advice": []},
+    }  # fmt: skip
+    store = Store(tmp_path, now=0.0)
+    store.commit(Changes({"incidents": incidents}))
+    store.close()
+    python = honest(tmp_path, gain={"exclude=attend": 3.0}, structure={"default": STORM})
+    common = ["diagnose", "--builtin", "steady", "--python", python, "--device", "cpu", "--stage", "structural", "--state-dir", str(tmp_path)]
+    first = run(*common, "--incident", "a1")
+    assert first.returncode == 3 and "exclude=attend" in first.stdout
+    done = run(*common, "--incident", "a1f0")
     assert done.returncode == 3 and "again in 360 minutes" in done.stderr and done.stderr.count("\n") == 1
-    assert run(*common, "--incident", "b2").returncode == 0
+    assert "exclude=" not in run(*common, "--incident", "b2").stdout
+    for name, code, folder in (("zz", 64, tmp_path), ("a1", 3, tmp_path / "none")):
+        wrong = run(*common[:-1], str(folder), "--incident", name)
+        assert (wrong.returncode, wrong.stderr.count("\n"), wrong.stdout) == (code, 1, "")
+
+
+def test_the_stage_that_is_allowed(tmp_path: Path) -> None:
+    """Without a GPU `--stage auto` is the structural one, and nothing is postponed; a parent that is gone is a reason not to run."""
+    _, report, _ = diagnose(tmp_path, honest(tmp_path), "--stage", "auto", "--candidates", "default")
+    assert (report["stage"], report["postponed"]) == ("structural", None)
+    assert verdict(report)["summary"] == "not decided: " + str(verdict(report)["because"][0])  # type: ignore[index]
+    done = run("diagnose", "--builtin", "steady", "--state-dir", str(tmp_path), "--parent", "1")
+    assert done.returncode == 3 and "process 1 is not there any more" in done.stderr and done.stderr.count("\n") == 1
 
 
 HOSTILE = "\x1b[31mred\x1b]0;owned\x07 <script>alert(1)</script>\n# heading `tick` | cell api_key=abcdef0123456789 \u202egnp"

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from recompile_watch.config import load_catalog
 from recompile_watch.core.commands import Command, Refusal
+from recompile_watch.core.diagnostic_runs import RunEnd, RunOrder
 from recompile_watch.core.events import EXTRA_FIELDS, Event, Reason
 from recompile_watch.core.heard import Heard, Trouble
 from recompile_watch.core.moments import epoch_of
@@ -100,6 +101,7 @@ class Play:
 
     def __init__(self, one: Watch, start: float = START) -> None:
         self.watch, self.notices, self.rows, self.parts = one, list[Notice](), dict[str, dict[str, object]](), dict[str, object]()
+        self.runs = list[RunOrder]()
         self.now = start
         self._take(one.tick(start))
 
@@ -124,6 +126,7 @@ class Play:
 
     def _take(self, step: Step) -> None:
         self.notices += step.notices
+        self.runs += step.runs
         self.rows.update({name: dict(row) for name, row in step.incidents.items()})
         for key, part in step.memory.items():
             if part is None:
@@ -144,6 +147,11 @@ class Play:
             return answer
         self._take(answer)
         return None
+
+    def ended(self, end: RunEnd, incident: str | None = None) -> Play:
+        """The latest run that was ordered, or that of an incident, ends now."""
+        self._take(self.watch.ended(incident or self.runs[-1].incident, end, self.now))
+        return self
 
     def restart(self, settings: WatchSettings | None = None) -> Play:
         """The watch is made anew from what the steps gave to remember."""

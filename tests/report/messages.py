@@ -58,7 +58,7 @@ def golden() -> Iterator[tuple[str, str]]:
     for name, (made, now) in told().items():
         text = message_of(made, Form.TEXT, now=now)
         yield f"{name}.txt", f"{text.title}\n\n{text.text}"
-        if name in ("opened", "digest", "resolved"):
+        if name in ("opened", "digest", "resolved", "measured"):
             yield f"{name}.html", message_of(made, Form.MAIL, now=now).html
             yield f"{name}.slack.json", pretty(message_of(made, Form.SLACK, now=now, state_dir="/srv/watch state"))
             yield f"{name}.json", pretty(message_of(made, Form.JSON, now=now))
