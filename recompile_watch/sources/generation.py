@@ -78,6 +78,12 @@ class Generation:
         self.position, self.lines, self.counted_to = position, lines, position
         self._recent = self.content.read(max(0, position - SIGNATURE_BYTES), min(position, SIGNATURE_BYTES))
 
+    def continue_after(self, mark: Mark) -> None:
+        """Begins where `mark` stands, of which this content is known to hold everything. Raises OSError."""
+        # Up to the bytes before the position only: a packed content reads forward, and a mark without them fits any file.
+        self.content.seek(max(0, mark.position - SIGNATURE_BYTES), mark.position)
+        self.start_at(mark.position, mark.lines)
+
     def saw(self, size_bytes: int, modified_ns: int) -> None:
         """What the file was like when it was looked at last, by an earlier run."""
         self._seen = (size_bytes, modified_ns, 0)

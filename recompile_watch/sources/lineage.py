@@ -255,13 +255,12 @@ class Lineage:
 
     def _begin(self, stream: Stream, content: Content, *, is_current: bool, elder: Mark | None = None) -> Generation:
         reading = self._roster.open(stream.path, 0, content)
+        reading.look_at_head()
         if elder is not None:
-            content.seek(elder.position, elder.position)
-            reading.start_at(elder.position, elder.lines)
+            reading.continue_after(elder)
         elif stream.first_size is not None:
             _start_by_policy(reading, min(stream.first_size, content.status().st_size), self._settings.start)
         stream.first_size = None
-        reading.look_at_head()
         self._begin_with(stream, reading, is_current=is_current)
         return reading
 

@@ -75,8 +75,9 @@ class Resumption:
         if status is not None and self._settings.on_replace == "continue" and is_telling(mark) and self._reopen(stream, mark, stream.path):
             return
         is_here = status is not None and (status.st_dev, status.st_ino) == mark.file_key
-        is_changed = is_here and bool(mark.head_bytes) and not holds_at(stream.path, mark)
-        if not is_weak(mark) or is_changed or not (is_here or family.place_of(mark.file_key)):
+        place = stream.path if is_here else family.place_of(mark.file_key)
+        is_changed = place is not None and bool(mark.head_bytes) and not holds_at(place, mark)
+        if not is_weak(mark) or is_changed or place is None:
             self._troubles.gap(stream, mark, "went while nobody watched: its file is gone or holds something else")
         if stream.last is None or stream.last.generation <= mark.generation:
             stream.last = mark

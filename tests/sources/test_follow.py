@@ -338,6 +338,40 @@ def test_an_inode_used_again_is_a_new_file(watch: Watch) -> None:
     assert len(watch.troubles(TroubleKind.GAP)) == 1
 
 
+def test_few_bytes_that_were_cut_and_rotated_while_down_are_a_gap(watch: Watch) -> None:
+    """Nothing was committed of a short log; its file lies beside it, cut to nothing: what it held is lost, and that is told."""
+    log = watch.folder / "bot.log"
+    append(log, b"one\n")
+    watch.poll()
+    kept = [watch.follower.mark(str(log), 1, 0, 0)]
+    log.write_bytes(b"")
+    log.rename(watch.folder / "bot.log.1")
+    watch.restart(kept)
+    assert watch.polls(3) == b""
+    assert len(watch.troubles(TroubleKind.GAP)) == 1
+
+
+def test_a_packed_file_that_was_read_fits_no_other(watch: Watch) -> None:
+    """A file read to its end is packed and looked at again, then deleted; the next one under its name is not taken for it."""
+    log, old, packed = watch.folder / "bot.log", watch.folder / "bot.log.1", watch.folder / "bot.log.1.gz"
+    append(log, b"one\n")
+    aged(log, 0)
+    watch.poll()
+    log.rename(old)
+    append(log, b"two\n")
+    aged(log, 5)
+    assert watch.polls(20) == b"two\n"
+    packed.write_bytes(gzip.compress(old.read_bytes()))
+    aged(packed, 200)
+    old.unlink()
+    log.rename(watch.folder / "bot.old")
+    assert watch.polls(1) == b""
+    packed.unlink()
+    append(old, b"three\n")
+    append(log, b"four\n")
+    assert watch.polls(3) == b"three\nfour\n"
+
+
 @pytest.mark.parametrize("policy", ["continue", "restart"])
 def test_replaced_by_a_longer_file(tmp_path: Path, policy: Literal["continue", "restart"]) -> None:
     """A file put in the log's place that begins with all that was read is read on, or anew, as on_replace says."""
