@@ -113,10 +113,6 @@ class Stream:
         """Nothing more comes for now: what was waiting becomes events."""
         return [] if self._reading is None else self._placed(self._reading.settle())
 
-    def end_of(self, generation: int) -> int:
-        """The offset behind the last byte of a generation that arrived; 0 when that is forgotten."""
-        return max((segment.offset + segment.size for segment in self._segments if segment.generation == generation), default=0)
-
     @property
     def is_settled(self) -> bool:
         """True when no record waits for lines to come."""

@@ -21,7 +21,7 @@ from recompile_watch.respond.courier import Courier
 from recompile_watch.respond.receivers import ReceiverSettings
 from recompile_watch.sources.follow import Follower as FileFollower
 from recompile_watch.sources.journal import JournalSettings
-from recompile_watch.sources.marks import Mark, Watched, mark_from_json
+from recompile_watch.sources.marks import Mark, Watched, mark_from_json, outlived
 from recompile_watch.sources.wake import Wake
 from recompile_watch.store import Store
 from recompile_watch.watch_config import SourceConfig, WatchConfig
@@ -39,7 +39,7 @@ def build(config: WatchConfig, store: Store, *, now: float) -> tuple[Parts, list
     watch = _watch(config, rules, store, troubles)
     outbox = Outbox(config.deliveries, _parcels(store, troubles))
     courier = Courier([*config.receivers, *_heartbeat(config)], sender_command(), os.environ)
-    readings = list(_readings(config, store, rules, troubles))
+    readings = list(_readings(config, store, rules, troubles, now))
     receivers = {receiver.name: receiver for receiver in config.receivers}
     beat_s = None if config.heartbeat_url is None else config.general.heartbeat.interval_s
     wake = Wake(_concerns(readings), on_growth=True) if any(source.origin.paths for source in config.sources) else None
@@ -75,13 +75,14 @@ def _parcels(store: Store, troubles: list[Trouble]) -> Iterator[Parcel]:
             troubles.append(Trouble(TroubleKind.STATE_CORRUPT, "outbox", str(error)))
 
 
-def _readings(config: WatchConfig, store: Store, rules: Ruleset, troubles: list[Trouble]) -> Iterator[SourceReading]:
+def _readings(config: WatchConfig, store: Store, rules: Ruleset, troubles: list[Trouble], now: float) -> Iterator[SourceReading]:
     matcher = LiteralMatcher(rules.literals())
     marks, states, watched = _marks(store, troubles), store.load("readings"), store.load("facts")
     for source in config.sources:
         saved = {str(stream): state for (name, stream), state in states.items() if name == source.name and isinstance(state, Mapping)}
-        follower = _follower(source, marks.get(source.name, []), _watched(watched.get((f"watched/{source.name}",))))
-        yield SourceReading(source.name, follower, source.zone, rules, matcher, saved)
+        known = marks.get(source.name, [])
+        follower = _follower(source, known, _watched(watched.get((f"watched/{source.name}",))))
+        yield SourceReading(source.name, follower, source.zone, rules, matcher, saved, outlived(known, now))
 
 
 def _follower(source: SourceConfig, marks: list[Mark], watched: Watched | None) -> Follower:

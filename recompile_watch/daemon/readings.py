@@ -1,6 +1,6 @@
 """Sources become events: the followers' bytes go through the streams' readings, and what is understood is noted."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, date, datetime, tzinfo
 from typing import Any
@@ -13,7 +13,7 @@ from recompile_watch.core.scan import Matcher
 from recompile_watch.core.streams import Piece, Seen, Stream
 from recompile_watch.core.times import TimeOptions
 from recompile_watch.daemon.followers import Follower
-from recompile_watch.sources.marks import Chunk, GenerationEnded, GenerationStarted, mark_to_json
+from recompile_watch.sources.marks import Chunk, GenerationEnded, GenerationStarted, Mark, mark_to_json
 from recompile_watch.store import Changes
 from recompile_watch.zones import LocalZone
 
@@ -24,21 +24,26 @@ LINES_BEFORE, LINES_AFTER = 1, 5
 
 @dataclass(slots=True)
 class _Growing:
-    """One stream of a source. fed_at: monotonic seconds of its last bytes. ended: generations of which nothing more
-    comes, with the position where each ended. dirty: it has something that is not noted yet.
+    """One stream of a source. fed_at: monotonic seconds of its last bytes. begun: generations of which nothing is noted yet.
+    given: the offset behind the last byte that came of each generation. ended: those of which nothing more comes.
+    is_dirty: it has something that is not noted yet.
     """
 
     stream: Stream
     fed_at: float = 0.0
-    ended: dict[int, int] = field(default_factory=dict)
+    begun: list[GenerationStarted] = field(default_factory=list)
+    given: dict[int, int] = field(default_factory=dict)
+    ended: set[int] = field(default_factory=set)
     is_dirty: bool = False
 
 
 class SourceReading:
     """Reads one source. Its zone is that of lines without one."""
 
-    def __init__(self, name: str, follower: Follower, zone: tzinfo | None, rules: Ruleset, matcher: Matcher, saved: Mapping[str, Any]) -> None:
-        """saved: the state of each of its streams."""
+    def __init__(
+        self, name: str, follower: Follower, zone: tzinfo | None, rules: Ruleset, matcher: Matcher, saved: Mapping[str, Any], old: Sequence[Mark] = ()
+    ) -> None:
+        """saved: the state of each of its streams. old: stored marks that have served."""
         self.name = name
         self.follower = follower
         self._zone, self._rules, self._matcher = zone, rules, matcher
@@ -46,6 +51,7 @@ class SourceReading:
         self._generation_of: dict[tuple[str, int], int] = {}
         self._troubles: list[Trouble] = []
         self._is_new = True
+        self._old = old
         for stream, state in saved.items():
             self._growing[stream] = _Growing(self._stream(stream, state))
 
@@ -58,7 +64,9 @@ class SourceReading:
                 case Chunk():
                     heard.append(self._chunk(item, now, monotonic))
                 case GenerationStarted():
-                    self._growing_of(item.stream).is_dirty = True
+                    growing = self._growing_of(item.stream)
+                    growing.is_dirty = True
+                    growing.begun.append(item)
                 case GenerationEnded():
                     heard += self._ended(item)
                 case Trouble():
@@ -89,20 +97,26 @@ class SourceReading:
         for progress in self.follower.progress() if changed else ():
             if progress.stream in changed:
                 changes.put("facts", (f"progress/{self.name}/{progress.stream}",), asdict(progress))
+        for mark in self._old:
+            changes.put("marks", (self.name, mark.stream, mark.generation), None)
+        self._old = ()
         for name, growing in self._growing.items():
             if not growing.is_dirty:
                 continue
             growing.is_dirty = False
             positions = growing.stream.positions()
-            marks = [self.follower.mark(name, one.generation, one.offset, one.lines) for one in positions.values()]
+            marks = [self.follower.mark(name, one.generation, one.position, one.lines) for one in growing.begun]
+            marks += [self.follower.mark(name, one.generation, one.offset, one.lines) for one in positions.values()]
             for mark in marks:
                 if mark is not None:
                     changes.put("marks", (self.name, name, mark.generation), mark_to_json(mark))
-            for generation, end in [*growing.ended.items()]:
-                if generation not in positions or positions[generation].offset >= end:
+            growing.begun.clear()
+            for generation in [*growing.ended]:
+                if generation not in positions or positions[generation].offset >= growing.given.get(generation, 0):
                     kept = self.follower.release(name, generation)
                     changes.put("marks", (self.name, name, generation), None if kept is None else mark_to_json(kept))
-                    del growing.ended[generation]
+                    growing.ended.discard(generation)
+                    growing.given.pop(generation, None)
             if None not in marks:  # else there is no place to go on from
                 changes.put("readings", (self.name, name), growing.stream.state())
             growing.stream.forget()
@@ -120,7 +134,7 @@ class SourceReading:
 
     def _chunk(self, chunk: Chunk, now: float, monotonic: float) -> Heard:
         growing = self._growing_of(chunk.stream)
-        growing.fed_at, growing.is_dirty = monotonic, True
+        growing.fed_at, growing.is_dirty, growing.given[chunk.generation] = monotonic, True, chunk.end
         piece = Piece(chunk.generation, chunk.offset, chunk.line, chunk.payload)
         try:
             seen = growing.stream.feed(piece, self._times(now))
@@ -134,10 +148,7 @@ class SourceReading:
         growing = self._growing_of(item.stream)
         growing.is_dirty = True
         seen = growing.stream.finish(item.generation)
-        positions = growing.stream.positions()
-        growing.ended = (
-            {**(growing.ended or {}), item.generation: growing.stream.end_of(item.generation)} if item.generation in positions else growing.ended
-        )
+        growing.ended.add(item.generation)
         return [self._heard(item.stream, seen, 0)] if seen else []
 
     def _heard(self, stream: str, seen: list[Seen], lines: int) -> Heard:
