@@ -11,7 +11,7 @@ from recompile_watch.sources.identity import SIGNATURE_BYTES, digest
 from recompile_watch.sources.marks import Around, Chunk, Mark
 
 BLOCK_BYTES = 1 << 20
-# Delivered bytes that are kept, so that a mark for a position among them needs no file, which may have been cut by then.
+# Given bytes that are kept for excerpts, as the file may have been cut by then.
 _KEPT_BYTES = 64 << 10
 HOLE = b"\0" * 64
 
@@ -62,6 +62,7 @@ class Generation:
     _is_drained: bool = False
     _seen: tuple[int, int, int] = (-1, 0, 0)
     _announced_at: float = -1.0
+    _last_named: tuple[int, bytes] | None = None
 
     @property
     def file_key(self) -> tuple[int, int]:
@@ -99,7 +100,7 @@ class Generation:
         """The same bytes go on in another file, which a packed content gets ready for. Raises OSError."""
         status = content.status()
         self.content, self.device, self.inode = content, status.st_dev, status.st_ino
-        self._seen, self._is_drained, self.is_complete = (-1, 0, 0), False, True
+        self._seen, self._is_drained, self.is_complete, self._last_named = (-1, 0, 0), False, True, None
 
     def look(self, now: float, clock: float) -> Chunk | Outcome:
         """The next chunk, at most one block of the file. Raises OSError."""
@@ -110,6 +111,8 @@ class Generation:
         if status.st_size < max(self.position, len(self._known_head())):
             return Outcome.CUT
         is_news = stamp != self._seen
+        if not status.st_nlink and self.position and self._last_named is None:  # what comes after that is in no packed copy
+            self._last_named = self.position, self._recent[-SIGNATURE_BYTES:]
         if self.was_filled(status, clock):
             return Outcome.FIRST_BYTES
         is_idle = self._is_drained and not is_news
@@ -141,13 +144,15 @@ class Generation:
 
     def mark(self, position: int, lines: int, ended_at: float | None = None) -> Mark:
         """The mark for a position at or before what was given."""
-        head, tail = self.head[: position or None], self._bytes_before(position)
+        given, tail = self._last_named or (self.position, self._recent[-SIGNATURE_BYTES:])
+        head = self.head[: given or self.position or None]
         head_bytes, head_hash = self.inherited_head or (len(head), digest(head))
         is_counting = self.counted_to < position
         return Mark(
             self.stream, self.number, self.device, self.inode, head_bytes, head_hash, position, len(tail), digest(tail),
             self.lines if is_counting else lines, self.size_bytes, self.modified_ns, ended_at,
             counted_bytes=self.counted_to if is_counting else None,
+            given=given,
         )  # fmt: skip
 
     def excerpt(self, offset: int, before_lines: int, after_lines: int, side_bytes: int) -> Around | None:
@@ -274,15 +279,3 @@ class Generation:
         self.position += len(payload)
         self.counted_to = self.position
         self._recent = payload[-_KEPT_BYTES:] if len(payload) >= _KEPT_BYTES else (self._recent + payload)[-_KEPT_BYTES:]
-
-    def _bytes_before(self, position: int) -> bytes:
-        """Up to SIGNATURE_BYTES before `position`, of the file as it was read; empty where nobody knows them any more."""
-        wanted = min(position, SIGNATURE_BYTES)
-        start, recent = self.recent()
-        if position - wanted >= start:
-            return recent[position - wanted - start : position - start]
-        try:
-            tail = self.content.read(position - wanted, wanted) if self.content.is_growing else b""
-            return tail if len(tail) == wanted and self._is_itself(is_news=False) else b""
-        except OSError:
-            return b""

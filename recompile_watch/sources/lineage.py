@@ -84,18 +84,15 @@ class Lineage:
         if not was_current:
             at = stream.older.index(reading) + 1 if reading in stream.older else 0
             stream.older.insert(at, new)
+            _put_in_order(stream, family)
 
     def refilled(self, stream: Stream, reading: Generation) -> None:
-        """The file of `reading`, of which nothing was given, has changed: what came and went in it may stand in copies, which are older."""
+        """The file of `reading`, of which nothing was given, has changed: what came and went in it may stand in copies."""
         mark = reading.mark(0, 0)
         if not reading.grow_head():  # what it holds now may have been packed already, and is no other's
             self.cut(stream, reading)
-            return
-        newest = stream.newest
-        self._read_missed(stream, mark, family_of(stream.path, self._settings.rotated_folders), None)
-        if stream.newest > newest:
-            self._finish(stream, reading, is_gone=True)
-            self._begin(stream, reading.content, is_current=True)
+        else:
+            self._read_missed(stream, mark, family_of(stream.path, self._settings.rotated_folders), None)
 
     def end(self, stream: Stream, reading: Generation) -> None:
         """Everything of `reading` was given but an unfinished last line, which is given now. Raises OSError."""
@@ -132,6 +129,7 @@ class Lineage:
             # Its inode may be that of a copy by now, which the generation copied finds itself.
             if is_changed and not self._roster.is_copy(stream, sibling.path):
                 self._begin_missed(stream, sibling)
+        _put_in_order(stream, family)
         stream.changed.clear()
 
     def _leaves(self, stream: Stream, current: Generation, status: os.stat_result | None) -> bool:
@@ -218,6 +216,7 @@ class Lineage:
         for sibling in siblings:
             if sibling.path != home and os.path.realpath(sibling.path) != os.path.realpath(stream.path):
                 self._begin_missed(stream, sibling, beside)
+        _put_in_order(stream, family)
         if is_missing and stream.gap_after != mark.generation:
             stream.gap_after = mark.generation
             self._troubles.gap(stream, mark, "was rotated more than once between two looks, and one of the rotated files is gone")
@@ -232,7 +231,7 @@ class Lineage:
         except OSError as error:
             self._put_off(stream, sibling, error)
             return
-        if not content.is_growing and self._roster.is_packed_copy(stream, sibling.path, beside):
+        if not content.is_growing and self._roster.is_packed_copy(stream, sibling, beside):
             content.close()
             return
         elder = self._roster.elder_in(sibling.file_key, content) if content.is_growing else self._roster.packed_elder(stream, sibling.path)
@@ -297,6 +296,17 @@ class Lineage:
 
     def _may_continue(self, mark: Mark) -> bool:
         return self._settings.on_replace == "continue" and is_telling(mark)
+
+
+def _put_in_order(stream: Stream, family: Family) -> None:
+    """Those that were rotated away are read in the order of their names; those under no such name come by their time."""
+    places = {sibling.file_key: float(at) for at, sibling in enumerate(family.members)}
+
+    def place(reading: Generation) -> float:
+        elders = [at for at, sibling in enumerate(family.members) if sibling.modified_ns <= reading.modified_ns]
+        return places[reading.file_key] if reading.file_key in places else max(elders, default=-1) + 0.5
+
+    stream.older.sort(key=place)
 
 
 def _status(path: str) -> os.stat_result | None:

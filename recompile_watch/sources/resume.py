@@ -68,9 +68,11 @@ class Resumption:
         return is_same
 
     def _resume_copy(self, stream: Stream, mark: Mark, family: Family, status: os.stat_result | None) -> None:
-        content = self._copy_of(stream, mark, family)
-        if content is not None:
-            self._take_up(stream, mark, content, is_current=False, is_complete=True)
+        home = home_of(mark, family, self._roster.is_open)
+        if home is not None:
+            # What is told by its time alone may in truth be another's, of which all or some was read.
+            elder = self._roster.packed_elder(stream, home[0].path) if is_weak(mark) else None
+            self._take_up(stream, mark, home[1], is_current=False, is_complete=True, elder=elder)
             return
         if status is not None and self._settings.on_replace == "continue" and is_telling(mark) and self._reopen(stream, mark, stream.path):
             return
@@ -84,17 +86,6 @@ class Resumption:
         self._roster.lost[stream.path, mark.generation] = mark
         self._give(GenerationEnded(stream.path, mark.generation))
 
-    def _copy_of(self, stream: Stream, mark: Mark, family: Family) -> Content | None:
-        """The sibling that holds the bytes of `mark`, under another inode."""
-        home = home_of(mark, family, self._roster.is_open)
-        if home is None:
-            return None
-        path, content = home[0].path, home[1]
-        if is_weak(mark) and (self._roster.is_packed_copy(stream, path, own=mark) or self._roster.packed_elder(stream, path)):
-            content.close()  # told by its time alone, and in truth another's
-            return None
-        return content
-
     def _reopen(self, stream: Stream, mark: Mark, path: str) -> bool:
         """Reads on after `mark` in the file at `path` if that still holds it."""
         content = open_holding(path, mark)
@@ -107,15 +98,16 @@ class Resumption:
         self._take_up(stream, mark, content, is_current=path == stream.path, is_complete=False)
         return True
 
-    def _take_up(self, stream: Stream, mark: Mark, content: Content, *, is_current: bool, is_complete: bool) -> None:
+    def _take_up(self, stream: Stream, mark: Mark, content: Content, *, is_current: bool, is_complete: bool, elder: Mark | None = None) -> None:
         reading = self._roster.open(stream.path, mark.generation, content)
         if content.is_growing:
             reading.head = content.read(0, mark.head_bytes)
         else:
             reading.inherited_head = mark.head_bytes, mark.head_hash
-        reading.start_at(mark.position, mark.lines)
+        reading.continue_after(elder or mark)
         reading.saw(mark.size_bytes, mark.modified_ns)
-        reading.counted_to = mark.position if mark.counted_bytes is None else mark.counted_bytes
+        if mark.counted_bytes is not None:
+            reading.counted_to = mark.counted_bytes
         reading.is_complete, reading.modified_ns = is_complete or not content.is_growing, mark.modified_ns
         reading.is_current = False
         if is_current and stream.current is None:

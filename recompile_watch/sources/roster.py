@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from recompile_watch.core.errors import SourceError
 from recompile_watch.sources.content import Content
 from recompile_watch.sources.generation import Generation
-from recompile_watch.sources.identity import holds, is_weak, open_holding
+from recompile_watch.sources.identity import begins_with, holds, is_packed_from, is_weak, open_if
 from recompile_watch.sources.marks import FORGET_BEYOND, Mark
+from recompile_watch.sources.siblings import Sibling
 from recompile_watch.sources.stream import Clock, Stream
 
 FileKey = tuple[int, int]
@@ -78,11 +82,21 @@ class Roster:
         marks = [reading.mark(reading.position, reading.lines) for reading in stream.generations()]
         return any(not is_weak(mark) and holds_at(path, mark) for mark in marks)
 
-    def is_packed_copy(self, stream: Stream, path: str, beside: Generation | None = None, own: Mark | None = None) -> bool:
-        """The file that was packed into this one is being read still, or waits to be found again (`own` apart)."""
+    def is_packed_copy(self, stream: Stream, sibling: Sibling, beside: Generation | None = None) -> bool:
+        """The file that was packed into this one is being read still, or waits to be found again."""
         open_ones = [*stream.generations(), *([beside] if beside is not None else [])]
-        marks = [reading.mark(reading.position, reading.lines) for reading in open_ones]
-        return any(holds_at(path, mark) for mark in [*marks, *(mark for mark in stream.pending if mark is not own)])
+        # The packer deletes what it packed; what is written to it after that is in no other file.
+        deleted = [reading for reading in open_ones if reading.content.is_growing and not reading.content.status().st_nlink]
+        wanted = [partial(begins_with, reading.content) for reading in deleted]
+        wanted += [partial(is_packed_from, modified_ns=sibling.modified_ns, mark=mark) for mark in stream.pending]
+        return any(_is(sibling.path, is_wanted) for is_wanted in wanted)
+
+
+def _is(path: str, is_wanted: Callable[[Content], bool]) -> bool:
+    content = open_if(path, is_wanted)
+    if content is not None:
+        content.close()
+    return content is not None
 
 
 def holds_at(path: str, mark: Mark) -> bool:
@@ -90,9 +104,6 @@ def holds_at(path: str, mark: Mark) -> bool:
     if not mark.head_bytes:
         return False
     try:
-        content = open_holding(path, mark)
+        return _is(path, partial(holds, mark=mark))
     except (OSError, SourceError):
         return False
-    if content is not None:
-        content.close()
-    return content is not None

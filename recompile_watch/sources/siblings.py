@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from recompile_watch.core.errors import SourceError
-from recompile_watch.sources.content import Content, open_content
-from recompile_watch.sources.identity import holds, is_weak
+from recompile_watch.sources.content import Content
+from recompile_watch.sources.identity import holds, is_packed_from, is_weak, open_if
 from recompile_watch.sources.marks import Mark
 from recompile_watch.sources.rotation import oldest_first, parse_rotated_name
 
@@ -87,34 +87,26 @@ def home_of(mark: Mark, family: Family, is_taken: Callable[[tuple[int, int]], bo
         # To the second: not every packer keeps the fraction of the time.
         if sibling.modified_ns // _NS < mark.modified_ns // _NS or is_taken(sibling.file_key):
             continue
-        content = _opened(sibling.path)
-        if content is None:
-            continue
-        is_same_time = sibling.modified_ns // _NS == mark.modified_ns // _NS and not content.is_growing
-        if _holds(content, mark) and (not is_weak(mark) or is_same_time):
+        content = _opened_if_of(sibling, mark)
+        if content is not None:
             return sibling, content
-        content.close()
     return None
 
 
-def _opened(path: str) -> Content | None:
+def _opened_if_of(sibling: Sibling, mark: Mark) -> Content | None:
+    def is_of(content: Content) -> bool:
+        return is_packed_from(content, sibling.modified_ns, mark) if is_weak(mark) else holds(content, mark)
+
     try:
-        return open_content(path)
+        return open_if(sibling.path, is_of)
     except (OSError, SourceError):
         return None
-
-
-def _holds(content: Content, mark: Mark) -> bool:
-    try:
-        return holds(content, mark)
-    except OSError:
-        return False
 
 
 def missed(family: Family, mark: Mark, home: str | None, is_taken: Callable[[tuple[int, int]], bool]) -> tuple[list[Sibling], bool]:
     """The siblings that are younger than what `mark` stands in, which lies at `home` now; and whether one is missing among them.
 
-    Where it lies nowhere, or under a name without age, those that changed after it did.
+    Where it lies nowhere, or under a name without age, those that changed no earlier than it did.
     """
     places = [sibling.path for sibling in family.members]
     if home in places:
@@ -122,7 +114,7 @@ def missed(family: Family, mark: Mark, home: str | None, is_taken: Callable[[tup
         younger = list(family.members[at + 1 :])
         is_missing = _has_gap(family.members[at:])
     else:
-        younger = [sibling for sibling in family.members if sibling.modified_ns > mark.modified_ns]
+        younger = [sibling for sibling in family.members if sibling.modified_ns >= mark.modified_ns]
         is_missing = False
     return [sibling for sibling in younger if not is_taken(sibling.file_key)], is_missing
 
