@@ -8,7 +8,7 @@ from enum import Enum, auto
 
 from recompile_watch.sources.content import Content
 from recompile_watch.sources.identity import SIGNATURE_BYTES, digest
-from recompile_watch.sources.marks import Around, Chunk, Mark
+from recompile_watch.sources.marks import Around, Chunk, FileKey, Mark
 
 BLOCK_BYTES = 1 << 20
 # Given bytes that are kept for excerpts, as the file may have been cut by then.
@@ -65,7 +65,7 @@ class Generation:
     _last_named: tuple[int, bytes] | None = None
 
     @property
-    def file_key(self) -> tuple[int, int]:
+    def file_key(self) -> FileKey:
         """Device and inode."""
         return self.device, self.inode
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable
+from functools import partial
 
 from recompile_watch.core.errors import SourceError
 from recompile_watch.core.heard import TroubleKind
@@ -12,10 +13,11 @@ from recompile_watch.sources.content import Content, open_content
 from recompile_watch.sources.follow_settings import FollowSettings
 from recompile_watch.sources.generation import Generation
 from recompile_watch.sources.identity import is_telling, is_weak, open_holding
-from recompile_watch.sources.marks import Chunk, GenerationEnded, GenerationStarted, Mark
+from recompile_watch.sources.late import LATE_S, grown
+from recompile_watch.sources.marks import Chunk, FileKey, GenerationEnded, GenerationStarted, Mark
 from recompile_watch.sources.opening import shown, source_error
 from recompile_watch.sources.resume import RETRY_S, Resumption
-from recompile_watch.sources.roster import FileKey, Roster, holds_at
+from recompile_watch.sources.roster import Roster, holds_at
 from recompile_watch.sources.siblings import Family, Sibling, family_of, home_of, missed
 from recompile_watch.sources.stream import Clock, Stream, Troubles
 
@@ -39,13 +41,16 @@ class Lineage:
     def reconcile(self, stream: Stream) -> None:
         """Finds out what the path leads to now. Raises OSError and SourceError."""
         status = _status(stream.path)
-        if stream.pending:
-            if self._is_parked(stream, status):
-                return
-            self._resumption.resume(stream, status)
-        self._follow_path(stream, status)
+        if not self._is_parked(stream, status):
+            stream.parked = None
+            if stream.pending:
+                self._resumption.resume(stream, status)
+            self._follow_path(stream, status)
         if stream.changed:
             self._read_changed(stream)
+        if self._clock.seconds >= stream.late.due:
+            stream.late.due = self._clock.seconds + LATE_S
+            self._read_late(stream)
 
     def _follow_path(self, stream: Stream, status: os.stat_result | None) -> None:
         current, key = stream.current, (status.st_dev, status.st_ino) if status else None
@@ -105,9 +110,8 @@ class Lineage:
 
     def park(self, stream: Stream, reading: Generation) -> None:
         """Closes a file that is read to its end and quiet, to be opened again when it changes."""
-        status = reading.content.status()
         stream.pending = [reading.mark(reading.position, reading.lines)]
-        stream.parked = (reading.device, reading.inode, status.st_size, status.st_mtime_ns)
+        stream.parked = _stamp(reading.content.status())
         self.drop(stream, reading)
         self._roster.finished[stream.path, reading.number] = reading
 
@@ -118,8 +122,7 @@ class Lineage:
         reading.content.close()
 
     def _is_parked(self, stream: Stream, status: os.stat_result | None) -> bool:
-        stamp = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns) if status else None
-        return stream.parked is not None and stream.parked == stamp
+        return stream.parked is not None and status is not None and stream.parked == _stamp(status)
 
     def _read_changed(self, stream: Stream) -> None:
         """Rotated files that hold something else than when they were read: cut short before they were rotated away."""
@@ -131,6 +134,17 @@ class Lineage:
                 self._begin_missed(stream, sibling)
         _put_in_order(stream, family)
         stream.changed.clear()
+
+    def _read_late(self, stream: Stream) -> None:
+        """What was written to files after they were given up."""
+        elders = self._roster.elders(stream.path)
+        waiting = {mark.file_key for mark in stream.pending}
+        packed_elder = partial(self._roster.packed_elder, stream)
+        for sibling in grown(stream.late, stream.path, self._settings.rotated_folders, elders, packed_elder) if elders else ():
+            key = sibling.file_key
+            is_free = key not in waiting and not self._roster.is_open(key)
+            if is_free and (key not in elders or holds_at(sibling.path, elders[key])):
+                self._begin_missed(stream, sibling)
 
     def _leaves(self, stream: Stream, current: Generation, status: os.stat_result | None) -> bool:
         """The path no longer leads to the current file; False where that was replaced by one that goes on with it."""
@@ -175,6 +189,7 @@ class Lineage:
         elder = self._roster.elder_in(key, content)
         if elder is not None and status.st_size <= elder.position:
             content.close()
+            stream.parked = _stamp(status)
             return
         self._begin(stream, content, is_current=True, elder=elder)
 
@@ -317,6 +332,10 @@ def _status(path: str) -> os.stat_result | None:
         if error.errno in _ABSENT:
             return None
         raise
+
+
+def _stamp(status: os.stat_result) -> tuple[int, int, int, int]:
+    return status.st_dev, status.st_ino, status.st_size, status.st_ctime_ns
 
 
 def _modified_ns(folder: str) -> int | None:

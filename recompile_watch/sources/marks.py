@@ -9,6 +9,7 @@ from recompile_watch.core.errors import StoreError
 
 FORGET_AFTER_S = 30 * 86_400.0
 FORGET_BEYOND = 64
+FileKey = tuple[int, int]  # device and inode
 _NONE = type(None)
 _KINDS: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("stream", "head_hash", "tail_hash"), (str,)),
@@ -52,7 +53,7 @@ class Mark:
     given: int = 0
 
     @property
-    def file_key(self) -> tuple[int, int]:
+    def file_key(self) -> FileKey:
         """Device and inode."""
         return self.device, self.inode
 

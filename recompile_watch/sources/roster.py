@@ -9,11 +9,9 @@ from recompile_watch.core.errors import SourceError
 from recompile_watch.sources.content import Content
 from recompile_watch.sources.generation import Generation
 from recompile_watch.sources.identity import begins_with, holds, is_packed_from, is_weak, open_if
-from recompile_watch.sources.marks import FORGET_BEYOND, Mark
+from recompile_watch.sources.marks import FORGET_BEYOND, FileKey, Mark
 from recompile_watch.sources.siblings import Sibling
 from recompile_watch.sources.stream import Clock, Stream
-
-FileKey = tuple[int, int]
 
 
 class Roster:
@@ -64,6 +62,10 @@ class Roster:
         elders = self._elders.setdefault(ended.stream, [])
         elders.append(ended)
         del elders[:-FORGET_BEYOND]
+
+    def elders(self, path: str) -> dict[FileKey, Mark]:
+        """The files of this stream that were read to their end."""
+        return {mark.file_key: mark for mark in self._elders.get(path, ())}
 
     def elder_in(self, key: FileKey, content: Content) -> Mark | None:
         """The mark of the generation that was read to its end in this very file; its number may be used again by another."""

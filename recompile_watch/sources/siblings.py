@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from recompile_watch.core.errors import SourceError
 from recompile_watch.sources.content import Content
 from recompile_watch.sources.identity import holds, is_packed_from, is_weak, open_if
-from recompile_watch.sources.marks import Mark
+from recompile_watch.sources.marks import FileKey, Mark
 from recompile_watch.sources.rotation import oldest_first, parse_rotated_name
 
 _NS = 1_000_000_000
@@ -21,7 +21,7 @@ class Sibling:
     """One file beside the followed path. number: logrotate's (`bot.log.3` has 3), None for names of other kinds."""
 
     path: str
-    file_key: tuple[int, int]
+    file_key: FileKey
     modified_ns: int
     number: int | None
 
@@ -31,16 +31,16 @@ class Family:
     """The rotated siblings of one path, oldest first, and every other file in their folders that could be one renamed."""
 
     members: tuple[Sibling, ...]
-    keys_by_path: dict[str, tuple[int, int]]
+    keys_by_path: dict[str, FileKey]
 
-    def place_of(self, key: tuple[int, int]) -> str | None:
+    def place_of(self, key: FileKey) -> str | None:
         """Where the file with this device and inode lies now."""
         return next((path for path, other in self.keys_by_path.items() if other == key), None)
 
 
 def family_of(path: str, folders: Sequence[str] = ()) -> Family:
     """What lies beside `path`, and beside the file it leads to, and in `folders`; unreadable folders hold nothing."""
-    keys: dict[str, tuple[int, int]] = {}
+    keys: dict[str, FileKey] = {}
     by_name: dict[str, Sibling] = {}
     for folder, live in _places(path, folders):
         for entry_path, status in _files(folder):
@@ -50,6 +50,11 @@ def family_of(path: str, folders: Sequence[str] = ()) -> Family:
             if name != live and parse_rotated_name(name).stem == live:
                 by_name.setdefault(name, Sibling(entry_path, key, status.st_mtime_ns, _number(name)))
     return Family(tuple(by_name[name] for name in oldest_first(by_name)), keys)
+
+
+def folders_of(path: str, folders: Sequence[str] = ()) -> list[str]:
+    """The folders in which the family of `path` lies."""
+    return list(dict.fromkeys(folder for folder, _ in _places(path, folders)))
 
 
 def _places(path: str, folders: Sequence[str]) -> list[tuple[str, str]]:
@@ -75,7 +80,7 @@ def _number(name: str) -> int | None:
     return -age[2] if age[2] < 0 and not age[1] else None
 
 
-def home_of(mark: Mark, family: Family, is_taken: Callable[[tuple[int, int]], bool]) -> tuple[Sibling, Content] | None:
+def home_of(mark: Mark, family: Family, is_taken: Callable[[FileKey], bool]) -> tuple[Sibling, Content] | None:
     """The sibling with the bytes that `mark` stands in, by content: packed, or a copy; open, ready to read on.
 
     None for a mark of an empty file, of which every file is a copy. One that could be read at no time is told by its time,
@@ -103,7 +108,7 @@ def _opened_if_of(sibling: Sibling, mark: Mark) -> Content | None:
         return None
 
 
-def missed(family: Family, mark: Mark, home: str | None, is_taken: Callable[[tuple[int, int]], bool]) -> tuple[list[Sibling], bool]:
+def missed(family: Family, mark: Mark, home: str | None, is_taken: Callable[[FileKey], bool]) -> tuple[list[Sibling], bool]:
     """The siblings that are younger than what `mark` stands in, which lies at `home` now; and whether one is missing among them.
 
     Where it lies nowhere, or under a name without age, those that changed no earlier than it did.

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from recompile_watch.core.heard import Trouble, TroubleKind
 from recompile_watch.sources.generation import Generation
-from recompile_watch.sources.marks import Mark
+from recompile_watch.sources.late import Late
+from recompile_watch.sources.marks import FileKey, Mark
 from recompile_watch.sources.opening import shown
 
 _FIRST_PAUSE_S = 1.0
@@ -56,7 +57,8 @@ class Stream:
     without one. newest: number of the newest generation. first_size: the size at the very first start, else None.
     resume_at: when to try again those of them that could not be read. changed: files (device, inode) that no longer hold what
     was read of them. gap_after: the generation after which a whole file is known to be missing.
-    parked: (device, inode, size, modification) under which the pending file was closed to save a descriptor.
+    parked: (device, inode, size, change) under which the path's file need not be opened: nothing new is in it.
+    late: what was read to its end and may grow.
     folder_stamp, catch_up_at: while the path leads nowhere, when its folder changed and when to look there in any case.
     """
 
@@ -68,11 +70,12 @@ class Stream:
     newest: int = 0
     first_size: int | None = None
     parked: tuple[int, int, int, int] | None = None
+    late: Late = field(default_factory=Late)
     pause: Pause = field(default_factory=Pause)
     folder_stamp: int | None = None
     catch_up_at: float = 0.0
     resume_at: float = 0.0
-    changed: list[tuple[int, int]] = field(default_factory=list)
+    changed: list[FileKey] = field(default_factory=list)
     gaps: int = 0
     gap_after: int = 0
     hole_bytes: int = 0

@@ -326,6 +326,12 @@ class World:
         """Half a minute passes."""
         self.now += GRACE_S / 2
 
+    def idle(self) -> None:
+        """Nobody writes until what was rotated away is given up."""
+        for _ in range(int(GRACE_S / 8)):
+            self.now += 10
+            self.poll()
+
     # --- the watch ---------------------------------------------------------------------------------------------------
 
     def poll(self, budget: int | None = None) -> None:

@@ -59,6 +59,7 @@ class Following(RuleBasedStateMachine):
                 "allow",
                 "jump_clock",
                 "wait",
+                "idle",
             )
         )
     )
