@@ -22,7 +22,12 @@ def digest(raw: bytes) -> str:
 
 def is_weak(mark: Mark) -> bool:
     """Nothing was given of the file: its first bytes may be a banner like any other's, and its time tells more."""
-    return not mark.position and not mark.given
+    return not mark.tail_bytes
+
+
+def given_end(mark: Mark) -> int:
+    """Where the signature of the last bytes given ends; marks of old stores have it before their position."""
+    return mark.given or (mark.position if mark.tail_bytes else 0)
 
 
 def is_packed_from(content: Content, modified_ns: int, mark: Mark) -> bool:
@@ -40,7 +45,7 @@ def holds(content: Content, mark: Mark) -> bool:
 
     Reads a packed content so far, at most 32 MiB. Raises OSError.
     """
-    end = mark.given or mark.position
+    end = given_end(mark)
     if mark.tail_bytes < min(end, SIGNATURE_BYTES) or (content.is_growing and content.status().st_size < end):
         return False
     head = content.read(0, mark.head_bytes)

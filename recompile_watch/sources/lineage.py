@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from recompile_watch.core.errors import SourceError
@@ -45,9 +46,11 @@ class Lineage:
             stream.parked = None
             if stream.pending:
                 self._resumption.resume(stream, status)
+            if stream.lost:
+                oldest = min(stream.lost, key=lambda mark: mark.modified_ns)
+                self._read_missed(stream, oldest, family_of(stream.path, self._settings.rotated_folders), None)
+                stream.lost.clear()
             self._follow_path(stream, status)
-        if stream.changed:
-            self._read_changed(stream)
         if self._clock.seconds >= stream.late.due:
             stream.late.due = self._clock.seconds + LATE_S
             self._read_late(stream)
@@ -123,17 +126,6 @@ class Lineage:
 
     def _is_parked(self, stream: Stream, status: os.stat_result | None) -> bool:
         return stream.parked is not None and status is not None and stream.parked == _stamp(status)
-
-    def _read_changed(self, stream: Stream) -> None:
-        """Rotated files that hold something else than when they were read: cut short before they were rotated away."""
-        family = family_of(stream.path, self._settings.rotated_folders)
-        for sibling in family.members:
-            is_changed = sibling.file_key in stream.changed and not self._roster.is_open(sibling.file_key)
-            # Its inode may be that of a copy by now, which the generation copied finds itself.
-            if is_changed and not self._roster.is_copy(stream, sibling.path):
-                self._begin_missed(stream, sibling)
-        _put_in_order(stream, family)
-        stream.changed.clear()
 
     def _read_late(self, stream: Stream) -> None:
         """What was written to files after they were given up."""
@@ -246,7 +238,8 @@ class Lineage:
         except OSError as error:
             self._put_off(stream, sibling, error)
             return
-        if not content.is_growing and self._roster.is_packed_copy(stream, sibling, beside):
+        is_copy = self._roster.is_copy(stream, sibling.path) if content.is_growing else self._roster.is_packed_copy(stream, sibling, beside)
+        if is_copy:  # its generation finds it when it needs it
             content.close()
             return
         elder = self._roster.elder_in(sibling.file_key, content) if content.is_growing else self._roster.packed_elder(stream, sibling.path)
@@ -261,20 +254,21 @@ class Lineage:
         """A rotated file that cannot be read now becomes a mark at its beginning, to be found again later."""
         stream.newest += 1
         status = os.stat(sibling.path)
-        mark = Mark(stream.path, stream.newest, *sibling.file_key, 0, "", 0, 0, "", 0, status.st_size, status.st_mtime_ns)
+        elder = self._roster.elders(stream.path).get(sibling.file_key) or Mark(stream.path, 0, *sibling.file_key, 0, "", 0, 0, "", 0)
+        mark = replace(elder, generation=stream.newest, size_bytes=status.st_size, modified_ns=status.st_mtime_ns, ended_at=None)
         stream.pending.append(mark)
         stream.resume_at = self._clock.seconds + RETRY_S
         self._troubles.begin(TroubleKind.UNREADABLE, sibling.path, str(source_error(sibling.path, error)))
-        self._give(GenerationStarted(stream.path, mark.generation, 0, 0))
+        self._give(GenerationStarted(stream.path, mark.generation, mark.position, mark.lines))
 
     def _begin(self, stream: Stream, content: Content, *, is_current: bool, elder: Mark | None = None) -> Generation:
         reading = self._roster.open(stream.path, 0, content)
-        reading.look_at_head()
         if elder is not None:
             reading.continue_after(elder)
         elif stream.first_size is not None:
             _start_by_policy(reading, min(stream.first_size, content.status().st_size), self._settings.start)
         stream.first_size = None
+        reading.look_at_head()
         self._begin_with(stream, reading, is_current=is_current)
         return reading
 
@@ -287,7 +281,10 @@ class Lineage:
 
     def _retire(self, stream: Stream, current: Generation) -> None:
         stream.current, current.is_current, current.quiet_since = None, False, self._clock.seconds
-        stream.older.append(current)
+        at = len(stream.older)
+        while at and stream.older[at - 1].modified_ns > current.modified_ns:
+            at -= 1
+        stream.older.insert(at, current)
 
     def _finish(self, stream: Stream, reading: Generation, *, is_gone: bool) -> None:
         """Nothing more comes of it; its file, unless gone, is remembered."""
@@ -314,14 +311,14 @@ class Lineage:
 
 
 def _put_in_order(stream: Stream, family: Family) -> None:
-    """Those that were rotated away are read in the order of their names; those under no such name come by their time."""
-    places = {sibling.file_key: float(at) for at, sibling in enumerate(family.members)}
-
-    def place(reading: Generation) -> float:
-        elders = [at for at, sibling in enumerate(family.members) if sibling.modified_ns <= reading.modified_ns]
-        return places[reading.file_key] if reading.file_key in places else max(elders, default=-1) + 0.5
-
-    stream.older.sort(key=place)
+    """Those that were rotated away are read in the order of their names; one under no such name stays behind the one before it."""
+    places = {sibling.file_key: at for at, sibling in enumerate(family.members)}
+    place = -1
+    placed: list[tuple[int, int, Generation]] = []
+    for reading in stream.older:
+        place = places.get(reading.file_key, place)
+        placed.append((place, len(placed), reading))
+    stream.older[:] = [reading for _, _, reading in sorted(placed, key=lambda one: one[:2])]
 
 
 def _status(path: str) -> os.stat_result | None:

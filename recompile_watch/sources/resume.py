@@ -43,14 +43,13 @@ class Resumption:
             try:
                 if place is not None and self._is_its_own(mark, family, place) and self._reopen_older(stream, mark, place):
                     stream.pending.remove(mark)
-                elif place is not None:
-                    stream.changed.append(mark.file_key)
             except OSError as error:
                 unreadable.append(mark)
                 self._troubles.begin(TroubleKind.UNREADABLE, place or stream.path, str(source_error(place or stream.path, error)))
         # By content only what was not found by inode, or a file would be taken for another's copy.
+        family = family or family_of(stream.path, self._settings.rotated_folders)
         for mark in [mark for mark in stream.pending if mark not in unreadable]:
-            self._resume_copy(stream, mark, family or family_of(stream.path, self._settings.rotated_folders), status)
+            self._resume_copy(stream, mark, family, status)
             stream.pending.remove(mark)
         stream.resume_at = self._clock.seconds + RETRY_S if unreadable else 0.0
         stream.parked = None
@@ -83,6 +82,7 @@ class Resumption:
             self._troubles.gap(stream, mark, "went while nobody watched: its file is gone or holds something else")
         if stream.last is None or stream.last.generation <= mark.generation:
             stream.last = mark
+        stream.lost.append(mark)
         self._roster.lost[stream.path, mark.generation] = mark
         self._give(GenerationEnded(stream.path, mark.generation))
 
@@ -100,10 +100,6 @@ class Resumption:
 
     def _take_up(self, stream: Stream, mark: Mark, content: Content, *, is_current: bool, is_complete: bool, elder: Mark | None = None) -> None:
         reading = self._roster.open(stream.path, mark.generation, content)
-        if content.is_growing:
-            reading.head = content.read(0, mark.head_bytes)
-        else:
-            reading.inherited_head = mark.head_bytes, mark.head_hash
         reading.continue_after(elder or mark)
         reading.saw(mark.size_bytes, mark.modified_ns)
         if mark.counted_bytes is not None:

@@ -59,6 +59,8 @@ class Roster:
 
     def remember(self, ended: Mark) -> None:
         """A generation that was read to its end: its file is not read again."""
+        if is_weak(ended):
+            return
         elders = self._elders.setdefault(ended.stream, [])
         elders.append(ended)
         del elders[:-FORGET_BEYOND]
@@ -71,13 +73,14 @@ class Roster:
         """The mark of the generation that was read to its end in this very file; its number may be used again by another."""
         for elders in self._elders.values():
             for elder in reversed(elders):
-                if elder.file_key == key and elder.head_bytes and holds(content, elder):
+                if elder.file_key == key and holds(content, elder):
                     return elder
         return None
 
     def packed_elder(self, stream: Stream, path: str) -> Mark | None:
         """The mark of the generation that was read to its end in the file that was packed into this one."""
-        return next((mark for mark in self._elders.get(stream.path, ()) if holds_at(path, mark)), None)
+        found = (mark for mark in self._elders.get(stream.path, ()) if holds_at(path, mark))
+        return max(found, key=lambda mark: mark.position, default=None)
 
     def is_copy(self, stream: Stream, path: str) -> bool:
         """The file holds what a generation that is being read has given, and perhaps more."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from recompile_watch.core.heard import Trouble, TroubleKind
 from recompile_watch.sources.generation import Generation
 from recompile_watch.sources.late import Late
-from recompile_watch.sources.marks import FileKey, Mark
+from recompile_watch.sources.marks import Mark
 from recompile_watch.sources.opening import shown
 
 _FIRST_PAUSE_S = 1.0
@@ -55,8 +55,8 @@ class Stream:
     current: what the path leads to. older: rotated away and not at their end, oldest first. pending: stored marks whose files
     were not found again yet, oldest first. last: the newest generation that is read no more, or how the path was last seen
     without one. newest: number of the newest generation. first_size: the size at the very first start, else None.
-    resume_at: when to try again those of them that could not be read. changed: files (device, inode) that no longer hold what
-    was read of them. gap_after: the generation after which a whole file is known to be missing.
+    resume_at: when to try again those of them that could not be read. lost: stored marks whose files are not found; what came
+    after them may stand in files never read. gap_after: the generation after which a whole file is known to be missing.
     parked: (device, inode, size, change) under which the path's file need not be opened: nothing new is in it.
     late: what was read to its end and may grow.
     folder_stamp, catch_up_at: while the path leads nowhere, when its folder changed and when to look there in any case.
@@ -75,7 +75,7 @@ class Stream:
     folder_stamp: int | None = None
     catch_up_at: float = 0.0
     resume_at: float = 0.0
-    changed: list[FileKey] = field(default_factory=list)
+    lost: list[Mark] = field(default_factory=list)
     gaps: int = 0
     gap_after: int = 0
     hole_bytes: int = 0

@@ -82,10 +82,10 @@ class Judge:
         for text in waiting - self._overtaken:
             self._ahead.setdefault(self.written[text].incarnation, set()).add(text)
 
-    def take(self, text: bytes) -> None:
-        """A whole line was given."""
+    def take(self, text: bytes) -> int:
+        """A whole line was given; its incarnation, 0 where it is of no interest."""
         if text in self._ignored:
-            return
+            return 0
         if text not in self.written:
             raise Broken(f"torn, glued or never written: {text[:200]!r}")
         if text in self.verdict.given:
@@ -93,6 +93,10 @@ class Judge:
         self.verdict.given.add(text)
         line = self.written[text]
         self.verdict.last_given[line.incarnation] = self.verdict.told
+        self._take_in_order(text, line)
+        return line.incarnation
+
+    def _take_in_order(self, text: bytes, line: Written) -> None:
         if text not in self._ahead.get(line.incarnation, ()):
             return
         self._ahead[line.incarnation].discard(text)
@@ -108,9 +112,10 @@ class Judge:
             raise Broken(f"given twice: {text[:80]!r}")
         self.verdict.given.add(text)
 
-    def ended(self, last: list[bytes]) -> None:
-        """A generation ended of which this line was the last; what is written to it from now on is late."""
-        self.verdict.ended.update(self.written[text].incarnation for text in last if text in self.written)
+    def ended(self, incarnation: int | None) -> None:
+        """Nothing more was expected of the file of this incarnation; what is written to it from now on is late."""
+        if incarnation:
+            self.verdict.ended.add(incarnation)
 
     def missing(self) -> set[bytes]:
         """Lines that were not given, and were on the disk at the last look."""

@@ -29,8 +29,8 @@ STYLES = ("plain", "plain", "link", "pattern")
 WEIGHTS = {
     "poll": 30, "write": 25, "write_many": 3, "write_part": 5, "leave_part": 2, "write_stale": 6, "rotate": 8, "rotate_twice": 3,
     "copy_and_truncate": 5,
-    "truncate": 2, "stale_hole": 1, "compress": 4, "delete": 3, "forbid": 2, "allow": 3, "jump_clock": 2, "wait": 3, "idle": 2, "commit": 12, "restart": 4,
-    "restart_older": 1, "down": 3,
+    "truncate": 2, "stale_hole": 1, "compress": 4, "delete": 3, "forbid": 2, "allow": 3, "jump_clock": 2, "wait": 3, "idle": 2, "commit": 12,
+    "restart": 4, "restart_older": 1, "down": 3,
 }  # fmt: skip
 HEADERS = (b"", b"", b"# log\n", b"# " + b"=" * 100 + b"\n", b"# banner of the bot\n" * 80)
 REFILLS = ("none", "smaller", "equal", "larger")

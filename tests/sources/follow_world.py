@@ -65,6 +65,7 @@ class World:
         self.lives: dict[int, int] = {}  # by inode, which life of it: made anew or cut
         self.lives_of: dict[tuple[str, int], tuple[int, int]] = {}  # by generation: the inode and which life of it
         self.readers: dict[tuple[str, int], Reader] = {}
+        self.incarnation_of: dict[tuple[str, int], int] = {}
         self.told: list[str] = []
         self.judge = Judge(header)
         self.follower = Follower(self.settings)
@@ -404,8 +405,9 @@ class World:
             reader = self.readers.get(key)
             if reader is not None:
                 reader.torn = reader.torn or b"."
-                self.judge.ended(reader.texts[-1:])
+                self.judge.ended(self.incarnation_of.get(key))
             elif key in self.history[-1].marks:
+                self.judge.ended(self.incarnation_of.get(key))
                 self.readers[key] = Reader([(self.history[-1].marks[key].position, self.history[-1].marks[key].lines)], [], b".")
         else:
             self._read(key, item)
@@ -417,7 +419,7 @@ class World:
         for text in lines[:-1]:
             position, count = position + len(text) + 1, count + 1
             text = text.lstrip(b"\0")
-            self.judge.take(text)
+            self.incarnation_of[key] = self.judge.take(text) or self.incarnation_of.get(key, 0)
             reader.texts.append(text)
             reader.starts.append((position, count))
         if lines[-1]:
