@@ -85,7 +85,7 @@ class Generation:
 
     def continue_after(self, mark: Mark) -> None:
         """Begins where `mark` stands, of which this content is known to hold everything. Raises OSError."""
-        self.head = self.content.read(0, mark.head_bytes)
+        self.head = self.content.read(0, SIGNATURE_BYTES)
         given = min(given_end(mark), mark.position)
         # Up to the bytes before it only: a packed content reads forward, and a mark without them fits any file.
         self.content.seek(max(0, given - SIGNATURE_BYTES), mark.position)

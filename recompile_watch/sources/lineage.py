@@ -46,10 +46,10 @@ class Lineage:
             stream.parked = None
             if stream.pending:
                 self._resumption.resume(stream, status)
-            if stream.lost:
-                oldest = min(stream.lost, key=lambda mark: mark.modified_ns)
+            if stream.unfound:
+                oldest = min(stream.unfound, key=lambda mark: mark.modified_ns)
                 self._read_missed(stream, oldest, family_of(stream.path, self._settings.rotated_folders), None)
-                stream.lost.clear()
+                stream.unfound.clear()
             self._follow_path(stream, status)
         if self._clock.seconds >= stream.late.due:
             stream.late.due = self._clock.seconds + LATE_S

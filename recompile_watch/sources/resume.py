@@ -51,6 +51,7 @@ class Resumption:
         for mark in [mark for mark in stream.pending if mark not in unreadable]:
             self._resume_copy(stream, mark, family, status)
             stream.pending.remove(mark)
+            stream.unfound.append(mark)
         stream.resume_at = self._clock.seconds + RETRY_S if unreadable else 0.0
         stream.parked = None
         stream.older.sort(key=lambda reading: reading.number)
@@ -82,7 +83,6 @@ class Resumption:
             self._troubles.gap(stream, mark, "went while nobody watched: its file is gone or holds something else")
         if stream.last is None or stream.last.generation <= mark.generation:
             stream.last = mark
-        stream.lost.append(mark)
         self._roster.lost[stream.path, mark.generation] = mark
         self._give(GenerationEnded(stream.path, mark.generation))
 

@@ -106,8 +106,6 @@ def _is(path: str, is_wanted: Callable[[Content], bool]) -> bool:
 
 def holds_at(path: str, mark: Mark) -> bool:
     """The file at `path` holds what `mark` saw; False where it cannot be read, as an inode alone may be another's by now."""
-    if not mark.head_bytes:
-        return False
     try:
         return _is(path, partial(holds, mark=mark))
     except (OSError, SourceError):

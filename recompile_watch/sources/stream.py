@@ -55,8 +55,8 @@ class Stream:
     current: what the path leads to. older: rotated away and not at their end, oldest first. pending: stored marks whose files
     were not found again yet, oldest first. last: the newest generation that is read no more, or how the path was last seen
     without one. newest: number of the newest generation. first_size: the size at the very first start, else None.
-    resume_at: when to try again those of them that could not be read. lost: stored marks whose files are not found; what came
-    after them may stand in files never read. gap_after: the generation after which a whole file is known to be missing.
+    resume_at: when to try again those of them that could not be read. unfound: marks whose files are not what they were; what
+    came after them may stand in files never read. gap_after: the generation after which a whole file is known to be missing.
     parked: (device, inode, size, change) under which the path's file need not be opened: nothing new is in it.
     late: what was read to its end and may grow.
     folder_stamp, catch_up_at: while the path leads nowhere, when its folder changed and when to look there in any case.
@@ -75,7 +75,7 @@ class Stream:
     folder_stamp: int | None = None
     catch_up_at: float = 0.0
     resume_at: float = 0.0
-    lost: list[Mark] = field(default_factory=list)
+    unfound: list[Mark] = field(default_factory=list)
     gaps: int = 0
     gap_after: int = 0
     hole_bytes: int = 0
