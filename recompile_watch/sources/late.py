@@ -24,7 +24,8 @@ _PEEKED_BYTES = 32 << 20
 class Late:
     """What is looked at of one stream, and when again. places: by path, the files that were read to their end.
 
-    packed: files that were packed lately, to be looked into; known: those that need not be. stamps: of the folders, as last read.
+    packed: files that were packed lately, to be looked into; known: those that need not be. stamps, sought: of the folders,
+    and the files looked for in them, when they were read last.
     """
 
     due: float = 0.0
@@ -32,6 +33,7 @@ class Late:
     packed: list[Sibling] = field(default_factory=list)
     known: set[FileKey] = field(default_factory=set)
     stamps: tuple[int, ...] = ()
+    sought: frozenset[FileKey] = frozenset()
 
 
 def grown(late: Late, path: str, folders: Sequence[str], elders: Mapping[FileKey, Mark], packed_elder: Callable[[str], Mark | None]) -> list[Sibling]:
@@ -40,8 +42,8 @@ def grown(late: Late, path: str, folders: Sequence[str], elders: Mapping[FileKey
     elders: the marks of what was read to its end, by file. packed_elder: gives that of a packed file. Raises OSError, SourceError.
     """
     stamps = _stamps(path, folders)
-    if stamps != late.stamps:
-        late.stamps = stamps
+    if stamps != late.stamps or elders.keys() != late.sought:
+        late.stamps, late.sought = stamps, frozenset(elders)
         _find(late, path, folders, elders)
     found: list[Sibling] = []
     for place, key in late.places.items():

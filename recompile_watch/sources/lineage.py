@@ -92,7 +92,7 @@ class Lineage:
         if not was_current:
             at = stream.older.index(reading) + 1 if reading in stream.older else 0
             stream.older.insert(at, new)
-            _put_in_order(stream, family)
+            stream.put_in_order(family.keys())
 
     def refilled(self, stream: Stream, reading: Generation) -> None:
         """The file of `reading`, of which nothing was given, has changed: what came and went in it may stand in copies."""
@@ -223,7 +223,7 @@ class Lineage:
         for sibling in siblings:
             if sibling.path != home and os.path.realpath(sibling.path) != os.path.realpath(stream.path):
                 self._begin_missed(stream, sibling, beside)
-        _put_in_order(stream, family)
+        stream.put_in_order(family.keys())
         if is_missing and stream.gap_after != mark.generation:
             stream.gap_after = mark.generation
             self._troubles.gap(stream, mark, "was rotated more than once between two looks, and one of the rotated files is gone")
@@ -308,17 +308,6 @@ class Lineage:
 
     def _may_continue(self, mark: Mark) -> bool:
         return self._settings.on_replace == "continue" and is_telling(mark)
-
-
-def _put_in_order(stream: Stream, family: Family) -> None:
-    """Those that were rotated away are read in the order of their names; one under no such name stays behind the one before it."""
-    places = {sibling.file_key: at for at, sibling in enumerate(family.members)}
-    place = -1
-    placed: list[tuple[int, int, Generation]] = []
-    for reading in stream.older:
-        place = places.get(reading.file_key, place)
-        placed.append((place, len(placed), reading))
-    stream.older[:] = [reading for _, _, reading in sorted(placed, key=lambda one: one[:2])]
 
 
 def _status(path: str) -> os.stat_result | None:

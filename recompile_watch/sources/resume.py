@@ -55,6 +55,7 @@ class Resumption:
         stream.resume_at = self._clock.seconds + RETRY_S if unreadable else 0.0
         stream.parked = None
         stream.older.sort(key=lambda reading: reading.number)
+        stream.put_in_order(family.keys())
 
     def _is_its_own(self, mark: Mark, family: Family, place: str) -> bool:
         """A weak mark's inode may have been used again; a rotated file that has another time is read as one never seen."""

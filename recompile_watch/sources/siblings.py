@@ -33,6 +33,10 @@ class Family:
     members: tuple[Sibling, ...]
     keys_by_path: dict[str, FileKey]
 
+    def keys(self) -> list[FileKey]:
+        """The members' files, oldest first."""
+        return [sibling.file_key for sibling in self.members]
+
     def place_of(self, key: FileKey) -> str | None:
         """Where the file with this device and inode lies now."""
         return next((path for path, other in self.keys_by_path.items() if other == key), None)

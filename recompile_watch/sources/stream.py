@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from recompile_watch.core.heard import Trouble, TroubleKind
 from recompile_watch.sources.generation import Generation
 from recompile_watch.sources.late import Late
-from recompile_watch.sources.marks import Mark
+from recompile_watch.sources.marks import FileKey, Mark
 from recompile_watch.sources.opening import shown
 
 _FIRST_PAUSE_S = 1.0
 _LONGEST_PAUSE_S = 30.0
 # However far the wall clock jumps between two polls (it was set, the machine slept), timers go on by no more.
 _LONGEST_STEP_S = 10.0
+_SHORTEST_STEP_S = 1e-6
 
 
 @dataclass(slots=True)
 class Clock:
-    """Seconds of watching: follows the wall clock, never back, and no jump of it by more than ten seconds."""
+    """Seconds of watching: follows the wall clock, always forward, and no jump of it by more than ten seconds."""
 
     seconds: float = 0.0
     _last: float | None = None
@@ -27,7 +28,7 @@ class Clock:
     def advance(self, now: float) -> None:
         """The wall clock says `now`."""
         if self._last is not None:
-            self.seconds += min(max(now - self._last, 0.0), _LONGEST_STEP_S)
+            self.seconds += min(max(now - self._last, _SHORTEST_STEP_S), _LONGEST_STEP_S)
         self._last = now
 
 
@@ -95,6 +96,16 @@ class Stream:
     def newest_open(self) -> Generation | None:
         """The newest of those being read."""
         return self.current or (self.older[-1] if self.older else None)
+
+    def put_in_order(self, keys: Sequence[FileKey]) -> None:
+        """What was rotated away is read in this order of files; one that is not among them stays behind the one before it."""
+        places = {key: at for at, key in enumerate(keys)}
+        place = -1
+        placed: list[tuple[int, int, Generation]] = []
+        for reading in self.older:
+            place = places.get(reading.file_key, place)
+            placed.append((place, len(placed), reading))
+        self.older[:] = [reading for _, _, reading in sorted(placed, key=lambda one: one[:2])]
 
     def reference(self) -> Mark | None:
         """The newest content known, by which younger ones are told."""
