@@ -259,12 +259,10 @@ class Follower:
         if isinstance(heard, Chunk):
             self._given.append(heard)
             return len(heard.payload)
-        if heard is Outcome.CUT:
-            self._lineage.cut(stream, reading)
+        if heard is Outcome.CUT or heard is Outcome.FIRST_BYTES:
+            change = self._lineage.cut if heard is Outcome.CUT else self._lineage.refilled
+            change(stream, reading)
             self._check_path(stream)  # what lies where by now decides what is read first
-            return 1
-        if heard is Outcome.FIRST_BYTES:
-            self._lineage.refilled(stream, reading)
             return 1
         if heard is Outcome.WORKED:
             return reading.block_bytes

@@ -489,7 +489,9 @@ class World:
                 self.poll(1 << 20)
                 if not self.follower.has_more:
                     break
-        self.judge.close()
+        live = os.path.realpath(self.path)
+        rotated = [path for path in self.folder.iterdir() if os.path.realpath(path) != live]
+        self.judge.close(self._lines(rotated if self.style != "pattern" else []))  # there, each of them may still be a live log
 
     def close(self) -> None:
         """Removes everything."""
