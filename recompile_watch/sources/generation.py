@@ -169,6 +169,18 @@ class Generation:
         """An earlier run was given more of the file."""
         return kept is not None and kept.given > self._given_to
 
+    def mark_in_copy(self, copy: Content) -> Mark | None:
+        """The mark at the end of a plain copy that was made before the last bytes were given; None for anything else. Raises OSError."""
+        size, (kept_from, kept) = copy.status().st_size, self.recent()
+        if not max(kept_from, 0) + min(size, SIGNATURE_BYTES) <= size <= self._given_to or not size:
+            return None
+        end = kept[: size - kept_from]
+        if copy.read(0, SIGNATURE_BYTES) != self.head[:size] or copy.read(kept_from, len(end)) != end:
+            return None
+        lines = self.lines - kept[size - kept_from :].count(b"\n")
+        tail, head = end[-SIGNATURE_BYTES:], self.head[:size]
+        return Mark(self.stream, 0, 0, 0, len(head), digest(head), size, len(tail), digest(tail), lines, given=size)
+
     def excerpt(self, offset: int, before_lines: int, after_lines: int, side_bytes: int) -> Around | None:
         """Lines around the one in which `offset` stands; None where they are gone."""
         start = max(0, offset - side_bytes)

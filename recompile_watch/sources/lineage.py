@@ -82,17 +82,16 @@ class Lineage:
         if home is not None:
             reading.move_to(home[1])
             self._roster.hold(reading)
-        else:
-            self._troubles.gap(stream, mark, "was cut short in place, and no copy of it was left")
-            self._finish(stream, reading, is_gone=True)
         new = self._roster.open(stream.path, 0, live)  # its number comes after those of the missed ones, which are older
         new.look_at_head()
         self._read_missed(stream, mark, family, home[0].path if home else None, beside=new)
         self._begin_with(stream, new, is_current=was_current)
         if not was_current:
-            at = stream.older.index(reading) + 1 if reading in stream.older else 0
-            stream.older.insert(at, new)
+            stream.older.insert(stream.older.index(reading) + 1, new)
             stream.put_in_order(family.keys())
+        if home is None:
+            self._troubles.gap(stream, mark, "was cut short in place, and no copy of it was left")
+            self._finish(stream, reading, is_gone=True)
 
     def refilled(self, stream: Stream, reading: Generation) -> None:
         """The file of `reading`, of which nothing was given, has changed: what came and went in it may stand in copies."""
@@ -243,6 +242,7 @@ class Lineage:
             content.close()
             return
         elder = self._roster.elder_in(sibling.file_key, content) if content.is_growing else self._roster.packed_elder(stream, sibling.path)
+        elder = elder or self._roster.mark_in_copy(stream, content)
         if content.is_growing and elder is not None and content.status().st_size <= elder.position:
             content.close()
             return

@@ -87,6 +87,11 @@ class Roster:
         marks = [reading.mark(reading.position, reading.lines) for reading in stream.generations()]
         return any(not is_weak(mark) and holds_at(path, mark) for mark in marks)
 
+    def mark_in_copy(self, stream: Stream, copy: Content) -> Mark | None:
+        """Up to where this copy was given by the generation that was copied, when that was given more; None for no such copy."""
+        found = (reading.mark_in_copy(copy) for reading in stream.generations() if copy.is_growing)
+        return next((mark for mark in found if mark is not None), None)
+
     def is_packed_copy(self, stream: Stream, sibling: Sibling, beside: Generation | None = None) -> bool:
         """The file that was packed into this one is being read still, or waits to be found again."""
         open_ones = [*stream.generations(), *([beside] if beside is not None else [])]

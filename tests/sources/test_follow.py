@@ -264,6 +264,24 @@ def test_cut_in_place(watch: Watch, refill: bytes, is_down: bool) -> None:
     assert watch.poll() == b"more\n"
 
 
+def test_a_copy_made_before_the_last_lines_were_read(watch: Watch) -> None:
+    """A line is written and read between the copy and the cut: the copy, shorter than what was given, is not read again."""
+    log, copy = watch.folder / "bot.log", watch.folder / "bot.log.1"
+    append(log, b"one\n")
+    aged(log, 0)
+    watch.poll()
+    copy.write_bytes(log.read_bytes())
+    aged(copy, 2)
+    append(log, b"two\n")
+    aged(log, 3)
+    assert watch.poll() == b"two\n"
+    log.write_bytes(b"3\n")
+    assert watch.polls(20) == b"3\n"
+    watch.restart()
+    append(log, b"four\n")
+    assert watch.polls(20) == b"four\n"
+
+
 def test_cut_without_a_copy_is_a_gap(watch: Watch) -> None:
     """What was written before the cut and after the last poll is gone: that is said, with what to do."""
     log = watch.folder / "bot.log"
