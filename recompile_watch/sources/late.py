@@ -63,7 +63,6 @@ def grown(late: Late, path: str, folders: Sequence[str], elders: Mapping[FileKey
 
 def _find(late: Late, path: str, folders: Sequence[str], elders: Mapping[FileKey, Mark]) -> None:
     family = family_of(path, folders)
-    late.known |= elders.keys()
     late.places = {place: key for place, key in family.keys_by_path.items() if key in elders and not _is_packed(place)}
     late.packed = [sibling for sibling in family.members if sibling.file_key not in late.known and _is_packed(sibling.path)]
 

@@ -19,7 +19,7 @@ from recompile_watch.sources.marks import Chunk, FileKey, GenerationEnded, Gener
 from recompile_watch.sources.opening import shown, source_error
 from recompile_watch.sources.resume import RETRY_S, Resumption
 from recompile_watch.sources.roster import Roster, holds_at
-from recompile_watch.sources.siblings import Family, Sibling, family_of, home_of, missed
+from recompile_watch.sources.siblings import Family, Sibling, family_of, missed
 from recompile_watch.sources.stream import Clock, Stream, Troubles
 
 _ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR})
@@ -76,7 +76,7 @@ class Lineage:
         """The file of `reading` was cut short in place: what was not read may stand in a copy; what is there now is new."""
         mark, live, was_current = reading.mark(reading.position, reading.lines), reading.content, reading.is_current
         family = family_of(stream.path, self._settings.rotated_folders)
-        home = home_of(mark, family, self._roster.is_open)
+        home = self._roster.home(stream, mark, family)
         if was_current:
             self._retire(stream, reading)
         if home is not None:
@@ -202,14 +202,14 @@ class Lineage:
             return
         family = family_of(stream.path, self._settings.rotated_folders)
         is_open = any(reading.number == mark.generation for reading in stream.generations())
-        self._read_missed(stream, mark, family, self._home_in(family, mark, is_open=is_open))
+        self._read_missed(stream, mark, family, self._home_in(stream, family, mark, is_open=is_open))
 
-    def _home_in(self, family: Family, mark: Mark, *, is_open: bool) -> str | None:
+    def _home_in(self, stream: Stream, family: Family, mark: Mark, *, is_open: bool) -> str | None:
         """The path at which what `mark` stands in lies now, by device and inode, else by its content."""
         place = family.place_of(mark.file_key)
         if place is not None and (is_open or (not is_weak(mark) and holds_at(place, mark))):
             return place
-        home = home_of(mark, family, self._roster.is_open)
+        home = self._roster.home(stream, mark, family)
         if home is None:
             return None
         home[1].close()

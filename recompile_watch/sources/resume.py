@@ -12,7 +12,7 @@ from recompile_watch.sources.identity import is_telling, is_weak, open_holding
 from recompile_watch.sources.marks import GenerationEnded, Mark
 from recompile_watch.sources.opening import shown, source_error
 from recompile_watch.sources.roster import Roster, holds_at
-from recompile_watch.sources.siblings import Family, family_of, home_of
+from recompile_watch.sources.siblings import Family, family_of
 from recompile_watch.sources.stream import Clock, Stream, Troubles
 
 RETRY_S = 10.0
@@ -43,6 +43,7 @@ class Resumption:
             try:
                 if place is not None and self._is_its_own(mark, family, place) and self._reopen_older(stream, mark, place):
                     stream.pending.remove(mark)
+                    stream.unfound += [mark] * is_weak(mark)  # what had its time was taken for its copy
             except OSError as error:
                 unreadable.append(mark)
                 self._troubles.begin(TroubleKind.UNREADABLE, place or stream.path, str(source_error(place or stream.path, error)))
@@ -69,11 +70,9 @@ class Resumption:
         return is_same
 
     def _resume_copy(self, stream: Stream, mark: Mark, family: Family, status: os.stat_result | None) -> None:
-        home = home_of(mark, family, self._roster.is_open)
+        home = self._roster.home(stream, mark, family)
         if home is not None:
-            # What is told by its time alone may in truth be another's, of which all or some was read.
-            elder = self._roster.packed_elder(stream, home[0].path) if is_weak(mark) else None
-            self._take_up(stream, mark, home[1], is_current=False, is_complete=True, elder=elder)
+            self._take_up(stream, mark, home[1], is_current=False, is_complete=True)
             return
         if status is not None and self._settings.on_replace == "continue" and is_telling(mark) and self._reopen(stream, mark, stream.path):
             return
@@ -99,9 +98,9 @@ class Resumption:
         self._take_up(stream, mark, content, is_current=path == stream.path, is_complete=False)
         return True
 
-    def _take_up(self, stream: Stream, mark: Mark, content: Content, *, is_current: bool, is_complete: bool, elder: Mark | None = None) -> None:
+    def _take_up(self, stream: Stream, mark: Mark, content: Content, *, is_current: bool, is_complete: bool) -> None:
         reading = self._roster.open(stream.path, mark.generation, content)
-        reading.continue_after(elder or mark)
+        reading.continue_after(mark)
         reading.saw(mark.size_bytes, mark.modified_ns)
         if mark.counted_bytes is not None:
             reading.counted_to = mark.counted_bytes

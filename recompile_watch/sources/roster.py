@@ -10,7 +10,7 @@ from recompile_watch.sources.content import Content
 from recompile_watch.sources.generation import Generation
 from recompile_watch.sources.identity import begins_with, holds, is_packed_from, is_weak, open_if
 from recompile_watch.sources.marks import FORGET_BEYOND, FileKey, Mark
-from recompile_watch.sources.siblings import Sibling
+from recompile_watch.sources.siblings import Family, Sibling, home_of
 from recompile_watch.sources.stream import Clock, Stream
 
 
@@ -94,12 +94,29 @@ class Roster:
 
     def is_packed_copy(self, stream: Stream, sibling: Sibling, beside: Generation | None = None) -> bool:
         """The file that was packed into this one is being read still, or waits to be found again."""
+        by_time = [partial(is_packed_from, modified_ns=sibling.modified_ns, mark=mark) for mark in stream.pending if is_weak(mark)]
+        return any(_is(sibling.path, is_wanted) for is_wanted in by_time) or self._is_packed_from_known(stream, sibling, beside)
+
+    def _is_packed_from_known(self, stream: Stream, sibling: Sibling, beside: Generation | None) -> bool:
+        """By its bytes it is the copy of one that is read or sought."""
         open_ones = [*stream.generations(), *([beside] if beside is not None else [])]
+        marks = [*stream.pending, *(reading.mark(reading.position, reading.lines) for reading in open_ones)]
+        wanted = [partial(holds, mark=mark) for mark in marks if not is_weak(mark)]
         # The packer deletes what it packed; what is written to it after that is in no other file.
         deleted = [reading for reading in open_ones if reading.content.is_growing and not reading.content.status().st_nlink]
-        wanted = [partial(begins_with, reading.content) for reading in deleted]
-        wanted += [partial(is_packed_from, modified_ns=sibling.modified_ns, mark=mark) for mark in stream.pending]
+        wanted += [partial(begins_with, reading.content) for reading in deleted]
         return any(_is(sibling.path, is_wanted) for is_wanted in wanted)
+
+    def home(self, stream: Stream, mark: Mark, family: Family) -> tuple[Sibling, Content] | None:
+        """As `home_of`, in files that are not read; what is told by its time alone must not be another's by its bytes."""
+
+        def is_taken(sibling: Sibling) -> bool:
+            if self.is_open(sibling.file_key):
+                return True
+            is_known = is_weak(mark) and self._is_packed_from_known(stream, sibling, None)
+            return is_known or (is_weak(mark) and self.packed_elder(stream, sibling.path) is not None)
+
+        return home_of(mark, family, is_taken)
 
 
 def _is(path: str, is_wanted: Callable[[Content], bool]) -> bool:

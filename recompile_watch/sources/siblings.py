@@ -84,7 +84,7 @@ def _number(name: str) -> int | None:
     return -age[2] if age[2] < 0 and not age[1] else None
 
 
-def home_of(mark: Mark, family: Family, is_taken: Callable[[FileKey], bool]) -> tuple[Sibling, Content] | None:
+def home_of(mark: Mark, family: Family, is_taken: Callable[[Sibling], bool]) -> tuple[Sibling, Content] | None:
     """The sibling with the bytes that `mark` stands in, by content: packed, or a copy; open, ready to read on.
 
     None for a mark of an empty file, of which every file is a copy. One that could be read at no time is told by its time,
@@ -94,7 +94,7 @@ def home_of(mark: Mark, family: Family, is_taken: Callable[[FileKey], bool]) -> 
         return None
     for sibling in family.members:
         # To the second: not every packer keeps the fraction of the time.
-        if sibling.modified_ns // _NS < mark.modified_ns // _NS or is_taken(sibling.file_key):
+        if sibling.modified_ns // _NS < mark.modified_ns // _NS or is_taken(sibling):
             continue
         content = _opened_if_of(sibling, mark)
         if content is not None:

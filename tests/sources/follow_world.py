@@ -358,8 +358,10 @@ class World:
         last = self.history[-1]
         marks = dict(last.marks)
         given = set(last.verdict.given)
+        has_late = any(reader.starts[0][0] for reader in self.readers.values())  # minutes after it ended, all of a file is understood
         for key, reader in list(self.readers.items()):
-            at = len(reader.starts) - 1 if self.rng.random() < 0.6 else self.rng.randrange(len(reader.starts))
+            is_whole = self.rng.random() < 0.6 or (bool(reader.torn) and has_late)
+            at = len(reader.starts) - 1 if is_whole else self.rng.randrange(len(reader.starts))
             old = marks.get(key)
             if old is not None and reader.starts[at][0] < old.position:
                 continue
