@@ -79,12 +79,17 @@ class Resumption:
         is_here = status is not None and (status.st_dev, status.st_ino) == mark.file_key
         place = stream.path if is_here else family.place_of(mark.file_key)
         is_changed = place is not None and bool(mark.head_bytes) and not holds_at(place, mark)
-        if not is_weak(mark) or is_changed or place is None:
+        if (not is_weak(mark) or is_changed or place is None) and not self._begins_another(mark, family):
             self._troubles.gap(stream, mark, "went while nobody watched: its file is gone or holds something else")
         if stream.last is None or stream.last.generation <= mark.generation:
             stream.last = mark
         self._roster.lost[stream.path, mark.generation] = mark
         self._give(GenerationEnded(stream.path, mark.generation))
+
+    def _begins_another(self, mark: Mark, family: Family) -> bool:
+        """The few bytes that were seen begin a file that has changed since, which is read as one never seen."""
+        later = [sibling.path for sibling in family.members if sibling.modified_ns >= mark.modified_ns]
+        return is_weak(mark) and bool(mark.head_bytes) and any(holds_at(path, mark) for path in later)
 
     def _reopen(self, stream: Stream, mark: Mark, path: str) -> bool:
         """Reads on after `mark` in the file at `path` if that still holds it."""

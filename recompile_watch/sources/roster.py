@@ -83,8 +83,8 @@ class Roster:
         return max(found, key=lambda mark: mark.position, default=None)
 
     def is_copy(self, stream: Stream, path: str) -> bool:
-        """The file holds what a generation that is being read has given, and perhaps more."""
-        marks = [reading.mark(reading.position, reading.lines) for reading in stream.generations()]
+        """The file holds what was given of one that is read or waits to be found again, and perhaps more."""
+        marks = [*stream.pending, *(reading.mark(reading.position, reading.lines) for reading in stream.generations())]
         return any(not is_weak(mark) and holds_at(path, mark) for mark in marks)
 
     def mark_in_copy(self, stream: Stream, copy: Content) -> Mark | None:

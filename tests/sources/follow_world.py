@@ -341,7 +341,7 @@ class World:
         if not self._is_all_readable():
             self.blocked_until = self.now + BLOCKED_S
         if self.style != "pattern":  # there, rotated files are streams of their own
-            self.judge.look(self._lines(self.folder.iterdir()), is_blocked=self.now < self.blocked_until)
+            self.judge.look(self._lines(self.folder.iterdir()) - self._nameless_lines(), is_blocked=self.now < self.blocked_until)
         with unprivileged():
             heard = self.follower.poll(self.now + self.jump, budget or self.rng.choice((1, 5000, 1 << 20)))
         for item in heard:
