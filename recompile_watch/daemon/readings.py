@@ -97,8 +97,8 @@ class SourceReading:
         for progress in self.follower.progress() if changed else ():
             if progress.stream in changed:
                 changes.put("facts", (f"progress/{self.name}/{progress.stream}",), asdict(progress))
-        for mark in self._old:
-            changes.put("marks", (self.name, mark.stream, mark.generation), None)
+        for old in self._old:
+            changes.put("marks", (self.name, old.stream, old.generation), None)
         self._old = ()
         for name, growing in self._growing.items():
             if not growing.is_dirty:

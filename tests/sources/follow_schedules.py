@@ -33,6 +33,7 @@ WEIGHTS = {
     "restart": 4, "restart_older": 1, "down": 3,
 }  # fmt: skip
 HEADERS = (b"", b"", b"# log\n", b"# " + b"=" * 100 + b"\n", b"# banner of the bot\n" * 80)
+LAST_RUN = "## The last run"
 REFILLS = ("none", "smaller", "equal", "larger")
 
 
@@ -182,18 +183,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     page = report(options.schedules, options.seed, broken, total, time.monotonic() - begun)
     print(page)
     if options.report:
-        options.report.write_text(page)
+        options.report.write_text(options.report.read_text().partition(LAST_RUN)[0] + page)
     return 1 if broken else 0
 
 
 def report(schedules: int, seed: int, broken: int, total: Counter[str], seconds: float) -> str:
-    """The page that `--report` writes."""
+    """The part of the page that `--report` writes anew."""
     rows = "".join(f"| {name.replace('_', ' ')} | {count} |\n" for name, count in sorted(total.items()))
     return (
-        "# Following files\n\nRandom schedules of a bot that writes, a rotator, and a watch that is killed and started again, against a judge that\n"
-        "reads the disk: every line is given once, whole and in order; lost only where its bytes no longer existed anywhere, and then\n"
-        "reported.\n\n"
-        f"Last run: `python -m tests.sources.follow_schedules --schedules {schedules} --seed {seed}`: {schedules} schedules, "
+        f"{LAST_RUN}\n\n`python -m tests.sources.follow_schedules --schedules {schedules} --seed {seed}`: {schedules} schedules, "
         f"{broken} broke a law, {seconds:.0f} s.\n\n| step | times |\n|---|---|\n{rows}"
     )
 
