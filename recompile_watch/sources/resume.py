@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from recompile_watch.core.heard import TroubleKind
 from recompile_watch.sources.content import Content
@@ -43,18 +43,22 @@ class Resumption:
             try:
                 if place is not None and self._is_its_own(mark, family, place) and self._reopen_older(stream, mark, place):
                     stream.pending.remove(mark)
-                    stream.unfound += [mark] * is_weak(mark)  # what had its time was taken for its copy
+                    if is_weak(mark):  # while it was sought, what had its time was taken for its copy
+                        stream.unfound.append(mark)
             except OSError as error:
                 unreadable.append(mark)
                 self._troubles.begin(TroubleKind.UNREADABLE, place or stream.path, str(source_error(place or stream.path, error)))
-        # By content only what was not found by inode, or a file would be taken for another's copy.
-        family = family or family_of(stream.path, self._settings.rotated_folders)
-        for mark in [mark for mark in stream.pending if mark not in unreadable]:
+        if stream.pending or stream.older:  # else the path's own file was all that was sought
+            family = family or family_of(stream.path, self._settings.rotated_folders)
+            self._resume_copies(stream, [mark for mark in stream.pending if mark not in unreadable], family, status)
+        stream.resume_at = self._clock.seconds + RETRY_S if unreadable else 0.0
+
+    def _resume_copies(self, stream: Stream, marks: Sequence[Mark], family: Family, status: os.stat_result | None) -> None:
+        """By content only what was not found by inode, or a file would be taken for another's copy."""
+        for mark in marks:
             self._resume_copy(stream, mark, family, status)
             stream.pending.remove(mark)
             stream.unfound.append(mark)
-        stream.resume_at = self._clock.seconds + RETRY_S if unreadable else 0.0
-        stream.parked = None
         stream.older.sort(key=lambda reading: reading.number)
         stream.put_in_order(family.keys())
 
