@@ -10,7 +10,9 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from recompile_watch.core.errors import SourceError
 from recompile_watch.sources.content import open_content
+from recompile_watch.sources.identity import open_holding
 from recompile_watch.sources.marks import FileKey, Mark
 from recompile_watch.sources.rotation import parse_rotated_name
 from recompile_watch.sources.siblings import Sibling, family_of, folders_of
@@ -50,7 +52,7 @@ def grown(late: Late, path: str, folders: Sequence[str], elders: Mapping[FileKey
         status = _status(place)
         if status is None or (status.st_dev, status.st_ino) != key:
             late.stamps = ()  # renamed while it was looked for
-        elif status.st_size > elders[key].position:
+        elif status.st_size > elders[key].position and _is_still_of(place, elders[key]):
             found.append(Sibling(place, key, status.st_mtime_ns, None))
     if late.packed:
         sibling = late.packed.pop()
@@ -69,6 +71,16 @@ def _find(late: Late, path: str, folders: Sequence[str], elders: Mapping[FileKey
 
 def _is_packed(path: str) -> bool:
     return parse_rotated_name(os.path.basename(path)).is_packed
+
+
+def _is_still_of(path: str, elder: Mark) -> bool:
+    try:
+        content = open_holding(path, elder)
+    except (OSError, SourceError):
+        return False
+    if content is not None:
+        content.close()
+    return content is not None
 
 
 def _goes_on(path: str, elder: Mark) -> bool:

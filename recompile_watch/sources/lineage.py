@@ -132,9 +132,7 @@ class Lineage:
         waiting = {mark.file_key for mark in stream.pending}
         packed_elder = partial(self._roster.packed_elder, stream)
         for sibling in grown(stream.late, stream.path, self._settings.rotated_folders, elders, packed_elder) if elders else ():
-            key = sibling.file_key
-            is_free = key not in waiting and not self._roster.is_open(key)
-            if is_free and (key not in elders or holds_at(sibling.path, elders[key])):
+            if sibling.file_key not in waiting and not self._roster.is_open(sibling.file_key):
                 self._begin_missed(stream, sibling)
 
     def _leaves(self, stream: Stream, current: Generation, status: os.stat_result | None) -> bool:
