@@ -82,7 +82,8 @@ class Resumption:
             return
         is_here = status is not None and (status.st_dev, status.st_ino) == mark.file_key
         place = stream.path if is_here else family.place_of(mark.file_key)
-        is_changed = place is not None and bool(mark.head_bytes) and not holds_at(place, mark)
+        can_tell = place is not None and bool(mark.head_bytes) and os.access(place, os.R_OK, effective_ids=True)
+        is_changed = place is not None and can_tell and not holds_at(place, mark)
         if (not is_weak(mark) or is_changed or place is None) and not self._begins_another(mark, family):
             self._troubles.gap(stream, mark, "went while nobody watched: its file is gone or holds something else")
         if stream.last is None or stream.last.generation <= mark.generation:
