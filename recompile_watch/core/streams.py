@@ -120,10 +120,6 @@ class Stream:
         """Complete lines that arrived, since some moment before the first of this object."""
         return self._end[1] - 1
 
-    def end_of(self, generation: int) -> int:
-        """The offset behind the last byte of a generation that arrived; 0 when that is forgotten."""
-        return max((segment.offset + segment.size for segment in self._segments if segment.generation == generation), default=0)
-
     @property
     def is_settled(self) -> bool:
         """True when no record waits for lines to come."""

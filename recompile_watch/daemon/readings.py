@@ -32,15 +32,16 @@ LINES_BEFORE, LINES_AFTER = 1, 5
 class _Growing:
     """One stream of a source.
 
-    fed_at: monotonic seconds of its last bytes. started: where new generations begin. ended: generations of which nothing
-    more comes, with the position where each ended. released: those of them that are understood and noted, while the stream
-    still has a place of theirs. is_dirty: it has something that is not noted yet.
+    fed_at: monotonic seconds of its last bytes. started: where new generations begin. given: the offset behind the last byte
+    that came of each generation. ended: those of which nothing more comes. released: those of them that are understood and
+    noted, while the stream still has a place of theirs. is_dirty: it has something that is not noted yet.
     """
 
     stream: Stream
     fed_at: float = 0.0
     started: dict[int, Position] = field(default_factory=dict)
-    ended: dict[int, int] = field(default_factory=dict)
+    given: dict[int, int] = field(default_factory=dict)
+    ended: set[int] = field(default_factory=set)
     released: set[int] = field(default_factory=set)
     is_dirty: bool = False
 
@@ -119,12 +120,13 @@ class SourceReading:
             for mark in marks:
                 if mark is not None:
                     changes.put("marks", (self.name, name, mark.generation), mark_to_json(mark))
-            for generation, end in [*growing.ended.items()]:
-                if generation not in positions or positions[generation].offset >= end:
+            for generation in [*growing.ended]:
+                if generation not in positions or positions[generation].offset >= growing.given.get(generation, 0):
                     kept = self.follower.release(name, generation)
                     changes.put("marks", (self.name, name, generation), None if kept is None else mark_to_json(kept))
                     growing.released.add(generation)
-                    del growing.ended[generation]
+                    growing.ended.discard(generation)
+                    growing.given.pop(generation, None)
             if None not in marks:  # else there is no place to go on from
                 changes.put("readings", (self.name, name), growing.stream.state())
             growing.stream.forget()
@@ -150,7 +152,7 @@ class SourceReading:
 
     def _chunk(self, chunk: Chunk, now: float, monotonic: float) -> Heard:
         growing = self._growing_of(chunk.stream)
-        growing.fed_at, growing.is_dirty = monotonic, True
+        growing.fed_at, growing.is_dirty, growing.given[chunk.generation] = monotonic, True, chunk.end
         piece, before = Piece(chunk.generation, chunk.offset, chunk.line, chunk.payload), growing.stream.lines
         try:
             seen = growing.stream.feed(piece, self._times(now))
@@ -164,7 +166,7 @@ class SourceReading:
         growing = self._growing_of(item.stream)
         growing.is_dirty = True
         seen = growing.stream.finish(item.generation)
-        growing.ended[item.generation] = growing.stream.end_of(item.generation)
+        growing.ended.add(item.generation)
         return [self._heard(item.stream, seen, 0)] if seen else []
 
     def _heard(self, stream: str, seen: list[Seen], lines: int) -> Heard:

@@ -27,6 +27,7 @@ from recompile_watch.sources.stream import Clock, Stream, Troubles
 __all__ = ["Around", "Chunk", "FollowSettings", "Follower", "GenerationEnded", "GenerationStarted", "Mark", "News", "Progress", "Retired", "Watched"]
 
 BUDGET_BYTES = 4 << 20  # of a poll: a hostile log costs milliseconds an event, and the loop must give its signs of life
+TICK_S = 0.01  # the times of files lag behind the clock by up to a tick of the kernel
 News = Chunk | GenerationStarted | GenerationEnded | Trouble
 
 
@@ -191,7 +192,7 @@ class Follower:
             seen_at = now if stream.first_size is None else None
         if seen_at is not None:
             # Its rotated siblings that changed since then were never read either.
-            stream.last = Mark(path, 0, 0, 0, 0, "", 0, 0, "", 0, modified_ns=int(seen_at * 1e9))
+            stream.last = Mark(path, 0, 0, 0, 0, "", 0, 0, "", 0, modified_ns=int((seen_at - TICK_S) * 1e9))
         self._streams[path] = stream
 
     def _tell_missing(self, pattern: str, is_there: bool) -> None:
@@ -207,17 +208,19 @@ class Follower:
     def _check_paths(self) -> None:
         self._check_at = self._clock.seconds + self._settings.path_check_s
         for stream in self._streams.values():
-            if self._clock.seconds < stream.pause.until:
-                continue
-            try:
-                self._lineage.reconcile(stream)
-            except OSError as error:
-                self._fail(stream, str(source_error(stream.path, error)))
-            except SourceError as error:
-                self._fail(stream, str(error))
-            else:
-                self._recover(stream)
+            if self._clock.seconds >= stream.pause.until:
+                self._check_path(stream)
         self._park_idle()
+
+    def _check_path(self, stream: Stream) -> None:
+        try:
+            self._lineage.reconcile(stream)
+        except OSError as error:
+            self._fail(stream, str(source_error(stream.path, error)))
+        except SourceError as error:
+            self._fail(stream, str(error))
+        else:
+            self._recover(stream)
 
     def _fail(self, stream: Stream, text: str) -> None:
         stream.problem = text
@@ -275,11 +278,10 @@ class Follower:
         if isinstance(heard, Chunk):
             self._given.append(heard)
             return len(heard.payload)
-        if heard is Outcome.CUT:
-            self._lineage.cut(stream, reading)
-            return 1
-        if heard is Outcome.FIRST_BYTES:
-            self._lineage.refilled(stream, reading)
+        if heard is Outcome.CUT or heard is Outcome.FIRST_BYTES:
+            change = self._lineage.cut if heard is Outcome.CUT else self._lineage.refilled
+            change(stream, reading)
+            self._check_path(stream)  # what lies where by now decides what is read first
             return 1
         if heard is Outcome.WORKED:
             return reading.block_bytes

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 
 from recompile_watch.sources.content import Content
-from recompile_watch.sources.identity import SIGNATURE_BYTES, digest
-from recompile_watch.sources.marks import Around, Chunk, Mark
+from recompile_watch.sources.identity import SIGNATURE_BYTES, digest, given_end, holds
+from recompile_watch.sources.marks import Around, Chunk, FileKey, Mark
 
 BLOCK_BYTES = 1 << 20
-# Delivered bytes that are kept, so that a mark for a position among them needs no file, which may have been cut by then.
+# Given bytes that are kept for excerpts, as the file may have been cut by then.
 _KEPT_BYTES = 64 << 10
 HOLE = b"\0" * 64
 
@@ -32,8 +32,10 @@ class Generation:
     is_current: the path leads to its file. is_complete: nobody writes to its file any more: a copy, or packed. is_void: it
     ended, and what was read of it is on no disk any more. backlog_end: bytes before it were there at the very first start.
     counted_to: line feeds are counted up to here, the rest up to the position before anything is given. links: names of its
-    file. quiet_since: the watch's clock at the last growth; last_growth_at: epoch seconds. inherited_head: the signature that a
-    mark brought along, where the bytes cannot be read again.
+    file. quiet_since: the watch's clock at the last growth; last_growth_at: epoch seconds.
+
+    _recent: the last bytes given, which end at _given_to; NULs that were skipped may follow. _kept: the mark whose signature is
+    still the better one: it saw more of the file, or saw it while it had a name.
     """
 
     stream: str
@@ -56,15 +58,17 @@ class Generation:
     quiet_since: float = 0.0
     last_growth_at: float | None = None
     hole_bytes: int = 0
-    inherited_head: tuple[int, str] | None = None
     _recent: bytes = b""
+    _given_to: int = 0
+    _kept: Mark | None = None
+    _is_nameless: bool = False
     _is_in_hole: bool = False
     _is_drained: bool = False
     _seen: tuple[int, int, int] = (-1, 0, 0)
     _announced_at: float = -1.0
 
     @property
-    def file_key(self) -> tuple[int, int]:
+    def file_key(self) -> FileKey:
         """Device and inode."""
         return self.device, self.inode
 
@@ -73,10 +77,20 @@ class Generation:
         """Nothing but the start of a line is left, as far as the last look showed."""
         return self._is_drained
 
-    def start_at(self, position: int, lines: int) -> None:
-        """Begins at `position`, which must be the start of a line. Raises OSError."""
+    def start_at(self, position: int, lines: int, given: int | None = None) -> None:
+        """Begins at `position`, which must be the start of a line; before it, all after `given` was a hole. Raises OSError."""
         self.position, self.lines, self.counted_to = position, lines, position
-        self._recent = self.content.read(max(0, position - SIGNATURE_BYTES), min(position, SIGNATURE_BYTES))
+        self._given_to = position if given is None else given
+        self._recent = self.content.read(max(0, self._given_to - SIGNATURE_BYTES), min(self._given_to, SIGNATURE_BYTES))
+
+    def continue_after(self, mark: Mark) -> None:
+        """Begins where `mark` stands, of which this content is known to hold everything. Raises OSError."""
+        self.head = self.content.read(0, SIGNATURE_BYTES)
+        given = min(given_end(mark), mark.position)
+        # Up to the bytes before it only: a packed content reads forward, and a mark without them fits any file.
+        self.content.seek(max(0, given - SIGNATURE_BYTES), mark.position)
+        self.start_at(mark.position, mark.lines, given)
+        self._kept = mark
 
     def saw(self, size_bytes: int, modified_ns: int) -> None:
         """What the file was like when it was looked at last, by an earlier run."""
@@ -85,7 +99,7 @@ class Generation:
     def look_at_head(self) -> None:
         """Takes the signature of what is there already. Raises OSError."""
         status = self.content.status()
-        self.head = self.content.read(0, SIGNATURE_BYTES)
+        self.head = self.head or self.content.read(0, SIGNATURE_BYTES)
         self.size_bytes, self.modified_ns = status.st_size, status.st_mtime_ns
         self._seen = (status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
@@ -93,7 +107,7 @@ class Generation:
         """The same bytes go on in another file, which a packed content gets ready for. Raises OSError."""
         status = content.status()
         self.content, self.device, self.inode = content, status.st_dev, status.st_ino
-        self._seen, self._is_drained, self.is_complete = (-1, 0, 0), False, True
+        self._seen, self._is_drained, self.is_complete, self._is_nameless = (-1, 0, 0), False, True, False
 
     def look(self, now: float, clock: float) -> Chunk | Outcome:
         """The next chunk, at most one block of the file. Raises OSError."""
@@ -104,6 +118,8 @@ class Generation:
         if status.st_size < max(self.position, len(self._known_head())):
             return Outcome.CUT
         is_news = stamp != self._seen
+        if not status.st_nlink and self._given_to and not self._is_nameless:  # what comes after that is in no packed copy
+            self._kept, self._is_nameless = self.mark(self.position, self.lines), True
         if self.was_filled(status, clock):
             return Outcome.FIRST_BYTES
         is_idle = self._is_drained and not is_news
@@ -135,14 +151,35 @@ class Generation:
 
     def mark(self, position: int, lines: int, ended_at: float | None = None) -> Mark:
         """The mark for a position at or before what was given."""
-        head, tail = self.head[: position or None], self._bytes_before(position)
-        head_bytes, head_hash = self.inherited_head or (len(head), digest(head))
         is_counting = self.counted_to < position
-        return Mark(
-            self.stream, self.number, self.device, self.inode, head_bytes, head_hash, position, len(tail), digest(tail),
+        head, tail = self.head[: self._given_to or None], self._recent[-SIGNATURE_BYTES:]
+        mark = Mark(
+            self.stream, self.number, self.device, self.inode, len(head), digest(head), position, len(tail), digest(tail),
             self.lines if is_counting else lines, self.size_bytes, self.modified_ns, ended_at,
-            counted_bytes=self.counted_to if is_counting else None,
+            counted_bytes=self.counted_to if is_counting else None, given=self._given_to,
         )  # fmt: skip
+        kept = self._kept
+        if kept is None or not (self._is_nameless or self._is_behind(kept)):
+            return mark
+        return replace(
+            mark, head_bytes=kept.head_bytes, head_hash=kept.head_hash, tail_bytes=kept.tail_bytes, tail_hash=kept.tail_hash, given=kept.given
+        )
+
+    def _is_behind(self, kept: Mark | None) -> bool:
+        """An earlier run was given more of the file."""
+        return kept is not None and kept.given > self._given_to
+
+    def mark_in_copy(self, copy: Content) -> Mark | None:
+        """The mark at the end of a plain copy that was made before the last bytes were given; None for anything else. Raises OSError."""
+        size, (kept_from, kept) = copy.status().st_size, self.recent()
+        if not max(kept_from, 0) + min(size, SIGNATURE_BYTES) <= size <= self._given_to or not size:
+            return None
+        end = kept[: size - kept_from]
+        if copy.read(0, SIGNATURE_BYTES) != self.head[:size] or copy.read(kept_from, len(end)) != end:
+            return None
+        lines = self.lines - kept[size - kept_from :].count(b"\n")
+        tail, head = end[-SIGNATURE_BYTES:], self.head[:size]
+        return Mark(self.stream, 0, 0, 0, len(head), digest(head), size, len(tail), digest(tail), lines, given=size)
 
     def excerpt(self, offset: int, before_lines: int, after_lines: int, side_bytes: int) -> Around | None:
         """Lines around the one in which `offset` stands; None where they are gone."""
@@ -175,12 +212,14 @@ class Generation:
 
     def recent(self) -> tuple[int, bytes]:
         """The last bytes given, and the offset of the first of them."""
-        return self.position - len(self._recent), self._recent
+        return self._given_to - len(self._recent), self._recent
 
     def _is_itself(self, *, is_news: bool) -> bool:
         """The bytes before the position are still there; with news the first bytes too, of which more are then known."""
         tail = self._recent[-SIGNATURE_BYTES:]
-        if tail and self.content.read(self.position - len(tail), len(tail)) != tail:
+        if tail and self.content.read(self._given_to - len(tail), len(tail)) != tail:
+            return False
+        if self._kept is not None and self._is_behind(self._kept) and not holds(self.content, self._kept):
             return False
         return not is_news or self.grow_head()
 
@@ -252,7 +291,7 @@ class Generation:
             return Outcome.NOTHING
         self._is_in_hole, self._is_drained = after == len(block), False
         self.hole_bytes += after
-        self._pass(block[:after])
+        self._pass(after)
         return Outcome.WORKED
 
     def _give(self, payload: bytes) -> Chunk:
@@ -261,22 +300,12 @@ class Generation:
             self._is_drained = False
         chunk = Chunk(self.stream, self.number, self.position, self.lines + 1, payload, self.position < self.backlog_end)
         self.lines += payload.count(b"\n")
-        self._pass(payload)
+        skipped = b"\0" * min(self.position - self._given_to, SIGNATURE_BYTES)
+        self._recent = payload[-_KEPT_BYTES:] if len(payload) >= _KEPT_BYTES else (self._recent + skipped + payload)[-_KEPT_BYTES:]
+        self._pass(len(payload))
+        self._given_to = self.position
         return chunk
 
-    def _pass(self, payload: bytes) -> None:
-        self.position += len(payload)
+    def _pass(self, count: int) -> None:
+        self.position += count
         self.counted_to = self.position
-        self._recent = payload[-_KEPT_BYTES:] if len(payload) >= _KEPT_BYTES else (self._recent + payload)[-_KEPT_BYTES:]
-
-    def _bytes_before(self, position: int) -> bytes:
-        """Up to SIGNATURE_BYTES before `position`, of the file as it was read; empty where nobody knows them any more."""
-        wanted = min(position, SIGNATURE_BYTES)
-        start, recent = self.recent()
-        if position - wanted >= start:
-            return recent[position - wanted - start : position - start]
-        try:
-            tail = self.content.read(position - wanted, wanted) if self.content.is_growing else b""
-            return tail if len(tail) == wanted and self._is_itself(is_news=False) else b""
-        except OSError:
-            return b""

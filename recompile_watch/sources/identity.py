@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from hashlib import blake2b
 
 from recompile_watch.sources.content import Content, open_content
 from recompile_watch.sources.marks import Mark
 
 SIGNATURE_BYTES = 1024
-# First bytes alone, of a file of which nothing was given yet, tell it from others only from this many on.
-TELLING_BYTES = 64
 # Packed files are searched this far for the bytes before a position; beyond it their first bytes must do.
 _SEARCHED_BYTES = 32 << 20
+_COMPARED_BYTES = 1 << 20
+_NS = 1_000_000_000
 
 
 def digest(raw: bytes) -> str:
@@ -20,37 +21,72 @@ def digest(raw: bytes) -> str:
 
 
 def is_weak(mark: Mark) -> bool:
-    """Nothing was given of the file, and its first bytes are too few to know it by after a restart: its time tells more."""
-    return not mark.position and mark.head_bytes < TELLING_BYTES
+    """Nothing was given of the file: its first bytes may be a banner like any other's, and its time tells more."""
+    return not mark.tail_bytes
+
+
+def given_end(mark: Mark) -> int:
+    """Where the signature of the last bytes given ends; marks of old stores have it before their position."""
+    return mark.given or (mark.position if mark.tail_bytes else 0)
+
+
+def is_packed_from(content: Content, modified_ns: int, mark: Mark) -> bool:
+    """What was packed into `content`, changed then, is the file of `mark`: a weak one is told by its time, which packers keep.
+
+    Raises OSError.
+    """
+    # To the second: not every packer keeps the fraction of the time.
+    is_same_time = modified_ns // _NS == mark.modified_ns // _NS
+    return not content.is_growing and (is_same_time or not is_weak(mark)) and holds(content, mark)
 
 
 def holds(content: Content, mark: Mark) -> bool:
-    """`content` begins with what `mark` saw and has the bytes before its position: all up to there is the same.
+    """`content` begins with what `mark` saw and has the last bytes that were given: all up to there is the same.
 
-    Reads a packed content up to the position, at most 32 MiB. Raises OSError.
+    Reads a packed content so far, at most 32 MiB. Raises OSError.
     """
-    if content.is_growing and content.status().st_size < mark.position:
+    end = given_end(mark)
+    if mark.tail_bytes < min(end, SIGNATURE_BYTES) or (content.is_growing and content.status().st_size < end):
         return False
     head = content.read(0, mark.head_bytes)
     if len(head) < mark.head_bytes or (head and digest(head) != mark.head_hash):
         return False
-    start = mark.position - mark.tail_bytes
+    start = end - mark.tail_bytes
     if not content.seek(start, _SEARCHED_BYTES):
         return True
     tail = content.read(start, mark.tail_bytes)
     return len(tail) == mark.tail_bytes and (not tail or digest(tail) == mark.tail_hash)
 
 
+def begins_with(content: Content, packed: Content) -> bool:
+    """`content` begins with all of what `packed` holds, as far as 32 MiB, and that is something. Raises OSError."""
+    position = 0
+    while position < _SEARCHED_BYTES and packed.seek(position, _COMPARED_BYTES):
+        block = packed.read(position, _COMPARED_BYTES)
+        if not block or content.read(position, len(block)) != block:
+            return bool(position) and not block
+        position += len(block)
+    return True
+
+
 def open_holding(path: str, mark: Mark) -> Content | None:
     """The file at `path`, open, if it holds what `mark` saw. Raises OSError and SourceError when it cannot be read."""
+    return open_if(path, lambda content: holds(content, mark))
+
+
+def open_if(path: str, is_wanted: Callable[[Content], bool]) -> Content | None:
+    """The file at `path`, open, if its content is. Raises OSError and SourceError when it cannot be read."""
     content = open_content(path)
-    is_same = False
+    is_kept = False
     try:
-        is_same = holds(content, mark)
-    finally:
-        if not is_same:
+        is_kept = is_wanted(content)
+        if is_kept and not content.is_growing:  # it reads forward only
             content.close()
-    return content if is_same else None
+            content = open_content(path)
+    finally:
+        if not is_kept:
+            content.close()
+    return content if is_kept else None
 
 
 def is_telling(mark: Mark) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 
 from recompile_watch.core.errors import SourceError
 from recompile_watch.core.heard import TroubleKind
@@ -12,11 +14,12 @@ from recompile_watch.sources.content import Content, open_content
 from recompile_watch.sources.follow_settings import FollowSettings
 from recompile_watch.sources.generation import Generation
 from recompile_watch.sources.identity import is_telling, is_weak, open_holding
-from recompile_watch.sources.marks import Chunk, GenerationEnded, GenerationStarted, Mark
+from recompile_watch.sources.late import LATE_S, grown
+from recompile_watch.sources.marks import Chunk, FileKey, GenerationEnded, GenerationStarted, Mark
 from recompile_watch.sources.opening import shown, source_error
 from recompile_watch.sources.resume import RETRY_S, Resumption
-from recompile_watch.sources.roster import FileKey, Roster, holds_at
-from recompile_watch.sources.siblings import Family, Sibling, family_of, home_of, missed
+from recompile_watch.sources.roster import Roster, holds_at
+from recompile_watch.sources.siblings import Family, Sibling, family_of, missed
 from recompile_watch.sources.stream import Clock, Stream, Troubles
 
 _ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR})
@@ -39,13 +42,18 @@ class Lineage:
     def reconcile(self, stream: Stream) -> None:
         """Finds out what the path leads to now. Raises OSError and SourceError."""
         status = _status(stream.path)
-        if stream.pending:
-            if self._is_parked(stream, status):
-                return
-            self._resumption.resume(stream, status)
-        self._follow_path(stream, status)
-        if stream.changed:
-            self._read_changed(stream)
+        if not self._is_parked(stream, status):
+            stream.parked = None
+            if stream.pending:
+                self._resumption.resume(stream, status)
+            if stream.unfound:
+                oldest = min(stream.unfound, key=lambda mark: mark.modified_ns)
+                self._read_missed(stream, oldest, family_of(stream.path, self._settings.rotated_folders), None)
+                stream.unfound.clear()
+            self._follow_path(stream, status)
+        if self._clock.seconds >= stream.late.due:
+            stream.late.due = self._clock.seconds + LATE_S
+            self._read_late(stream)
 
     def _follow_path(self, stream: Stream, status: os.stat_result | None) -> None:
         current, key = stream.current, (status.st_dev, status.st_ino) if status else None
@@ -68,34 +76,30 @@ class Lineage:
         """The file of `reading` was cut short in place: what was not read may stand in a copy; what is there now is new."""
         mark, live, was_current = reading.mark(reading.position, reading.lines), reading.content, reading.is_current
         family = family_of(stream.path, self._settings.rotated_folders)
-        home = home_of(mark, family, self._roster.is_open)
+        home = self._roster.home(stream, mark, family)
         if was_current:
             self._retire(stream, reading)
         if home is not None:
             reading.move_to(home[1])
             self._roster.hold(reading)
-        else:
-            self._troubles.gap(stream, mark, "was cut short in place, and no copy of it was left")
-            self._finish(stream, reading, is_gone=True)
         new = self._roster.open(stream.path, 0, live)  # its number comes after those of the missed ones, which are older
         new.look_at_head()
         self._read_missed(stream, mark, family, home[0].path if home else None, beside=new)
         self._begin_with(stream, new, is_current=was_current)
         if not was_current:
-            at = stream.older.index(reading) + 1 if reading in stream.older else 0
-            stream.older.insert(at, new)
+            stream.older.insert(stream.older.index(reading) + 1, new)
+            stream.put_in_order(family.keys())
+        if home is None:
+            self._troubles.gap(stream, mark, "was cut short in place, and no copy of it was left")
+            self._finish(stream, reading, is_gone=True)
 
     def refilled(self, stream: Stream, reading: Generation) -> None:
-        """The file of `reading`, of which nothing was given, has changed: what came and went in it may stand in copies, which are older."""
+        """The file of `reading`, of which nothing was given, has changed: what came and went in it may stand in copies."""
         mark = reading.mark(0, 0)
         if not reading.grow_head():  # what it holds now may have been packed already, and is no other's
             self.cut(stream, reading)
-            return
-        newest = stream.newest
-        self._read_missed(stream, mark, family_of(stream.path, self._settings.rotated_folders), None)
-        if stream.newest > newest:
-            self._finish(stream, reading, is_gone=True)
-            self._begin(stream, reading.content, is_current=True)
+        else:
+            self._read_missed(stream, mark, family_of(stream.path, self._settings.rotated_folders), None)
 
     def end(self, stream: Stream, reading: Generation) -> None:
         """Everything of `reading` was given but an unfinished last line, which is given now. Raises OSError."""
@@ -108,9 +112,8 @@ class Lineage:
 
     def park(self, stream: Stream, reading: Generation) -> None:
         """Closes a file that is read to its end and quiet, to be opened again when it changes."""
-        status = reading.content.status()
         stream.pending = [reading.mark(reading.position, reading.lines)]
-        stream.parked = (reading.device, reading.inode, status.st_size, status.st_mtime_ns)
+        stream.parked = _stamp(reading.content.status())
         self.drop(stream, reading)
         self._roster.finished[stream.path, reading.number] = reading
 
@@ -121,18 +124,16 @@ class Lineage:
         reading.content.close()
 
     def _is_parked(self, stream: Stream, status: os.stat_result | None) -> bool:
-        stamp = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns) if status else None
-        return stream.parked is not None and stream.parked == stamp
+        return stream.parked is not None and status is not None and stream.parked == _stamp(status)
 
-    def _read_changed(self, stream: Stream) -> None:
-        """Rotated files that hold something else than when they were read: cut short before they were rotated away."""
-        family = family_of(stream.path, self._settings.rotated_folders)
-        for sibling in family.members:
-            is_changed = sibling.file_key in stream.changed and not self._roster.is_open(sibling.file_key)
-            # Its inode may be that of a copy by now, which the generation copied finds itself.
-            if is_changed and not self._roster.is_copy(stream, sibling.path):
+    def _read_late(self, stream: Stream) -> None:
+        """What was written to files after they were given up."""
+        elders = self._roster.elders(stream.path)
+        waiting = {mark.file_key for mark in stream.pending}
+        packed_elder = partial(self._roster.packed_elder, stream)
+        for sibling in grown(stream.late, stream.path, self._settings.rotated_folders, elders, packed_elder) if elders else ():
+            if sibling.file_key not in waiting and not self._roster.is_open(sibling.file_key):
                 self._begin_missed(stream, sibling)
-        stream.changed.clear()
 
     def _leaves(self, stream: Stream, current: Generation, status: os.stat_result | None) -> bool:
         """The path no longer leads to the current file; False where that was replaced by one that goes on with it."""
@@ -174,8 +175,12 @@ class Lineage:
         if not content.is_growing:
             content.close()
             raise SourceError(f"{shown(stream.path)}: is packed, which no program writes to; read it with `recompile-watch analyze`")
-        # One that was read under another name goes on where that ended, also when nothing new stands in it yet.
-        self._begin(stream, content, is_current=True, elder=self._roster.elder_in(key, content))
+        elder = self._roster.elder_in(key, content)
+        if elder is not None and status.st_size <= elder.position:
+            content.close()
+            stream.parked = _stamp(status)
+            return
+        self._begin(stream, content, is_current=True, elder=elder)
 
     def _may_have_missed(self, stream: Stream) -> bool:
         """While the path leads nowhere: something changed in its folder, or nobody looked there for a while."""
@@ -195,14 +200,14 @@ class Lineage:
             return
         family = family_of(stream.path, self._settings.rotated_folders)
         is_open = any(reading.number == mark.generation for reading in stream.generations())
-        self._read_missed(stream, mark, family, self._home_in(family, mark, is_open=is_open))
+        self._read_missed(stream, mark, family, self._home_in(stream, family, mark, is_open=is_open))
 
-    def _home_in(self, family: Family, mark: Mark, *, is_open: bool) -> str | None:
+    def _home_in(self, stream: Stream, family: Family, mark: Mark, *, is_open: bool) -> str | None:
         """The path at which what `mark` stands in lies now, by device and inode, else by its content."""
         place = family.place_of(mark.file_key)
         if place is not None and (is_open or (not is_weak(mark) and holds_at(place, mark))):
             return place
-        home = home_of(mark, family, self._roster.is_open)
+        home = self._roster.home(stream, mark, family)
         if home is None:
             return None
         home[1].close()
@@ -215,6 +220,7 @@ class Lineage:
         for sibling in siblings:
             if sibling.path != home and os.path.realpath(sibling.path) != os.path.realpath(stream.path):
                 self._begin_missed(stream, sibling, beside)
+        stream.put_in_order(family.keys())
         if is_missing and stream.gap_after != mark.generation:
             stream.gap_after = mark.generation
             self._troubles.gap(stream, mark, "was rotated more than once between two looks, and one of the rotated files is gone")
@@ -229,10 +235,12 @@ class Lineage:
         except OSError as error:
             self._put_off(stream, sibling, error)
             return
-        if not content.is_growing and self._roster.is_packed_copy(stream, sibling.path, beside):
+        is_copy = self._roster.is_copy(stream, sibling.path) if content.is_growing else self._roster.is_packed_copy(stream, sibling, beside)
+        if is_copy:  # its generation finds it when it needs it
             content.close()
             return
         elder = self._roster.elder_in(sibling.file_key, content) if content.is_growing else self._roster.packed_elder(stream, sibling.path)
+        elder = elder or self._roster.mark_in_copy(stream, content)
         if content.is_growing and elder is not None and content.status().st_size <= elder.position:
             content.close()
             return
@@ -244,17 +252,17 @@ class Lineage:
         """A rotated file that cannot be read now becomes a mark at its beginning, to be found again later."""
         stream.newest += 1
         status = os.stat(sibling.path)
-        mark = Mark(stream.path, stream.newest, *sibling.file_key, 0, "", 0, 0, "", 0, status.st_size, status.st_mtime_ns)
+        elder = self._roster.elders(stream.path).get(sibling.file_key) or Mark(stream.path, 0, *sibling.file_key, 0, "", 0, 0, "", 0)
+        mark = replace(elder, generation=stream.newest, size_bytes=status.st_size, modified_ns=status.st_mtime_ns, ended_at=None)
         stream.pending.append(mark)
         stream.resume_at = self._clock.seconds + RETRY_S
         self._troubles.begin(TroubleKind.UNREADABLE, sibling.path, str(source_error(sibling.path, error)))
-        self._give(GenerationStarted(stream.path, mark.generation, 0, 0))
+        self._give(GenerationStarted(stream.path, mark.generation, mark.position, mark.lines))
 
     def _begin(self, stream: Stream, content: Content, *, is_current: bool, elder: Mark | None = None) -> Generation:
         reading = self._roster.open(stream.path, 0, content)
         if elder is not None:
-            content.seek(elder.position, elder.position)
-            reading.start_at(elder.position, elder.lines)
+            reading.continue_after(elder)
         elif stream.first_size is not None:
             _start_by_policy(reading, min(stream.first_size, content.status().st_size), self._settings.start)
         stream.first_size = None
@@ -271,7 +279,10 @@ class Lineage:
 
     def _retire(self, stream: Stream, current: Generation) -> None:
         stream.current, current.is_current, current.quiet_since = None, False, self._clock.seconds
-        stream.older.append(current)
+        at = len(stream.older)
+        while at and stream.older[at - 1].modified_ns > current.modified_ns:
+            at -= 1
+        stream.older.insert(at, current)
 
     def _finish(self, stream: Stream, reading: Generation, *, is_gone: bool) -> None:
         """Nothing more comes of it; its file, unless gone, is remembered."""
@@ -305,6 +316,10 @@ def _status(path: str) -> os.stat_result | None:
         if error.errno in _ABSENT:
             return None
         raise
+
+
+def _stamp(status: os.stat_result) -> tuple[int, int, int, int]:
+    return status.st_dev, status.st_ino, status.st_size, status.st_ctime_ns
 
 
 def _modified_ns(folder: str) -> int | None:

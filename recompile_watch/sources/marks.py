@@ -9,10 +9,11 @@ from recompile_watch.core.errors import StoreError
 
 FORGET_AFTER_S = 30 * 86_400.0
 FORGET_BEYOND = 64
+FileKey = tuple[int, int]  # device and inode
 _NONE = type(None)
 _KINDS: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("stream", "head_hash", "tail_hash"), (str,)),
-    **dict.fromkeys(("generation", "device", "inode", "head_bytes", "position", "tail_bytes", "lines", "size_bytes", "modified_ns"), (int,)),
+    **dict.fromkeys(("generation", "device", "inode", "head_bytes", "position", "tail_bytes", "lines", "size_bytes", "modified_ns", "given"), (int,)),
     "ended_at": (int, float, _NONE),
     "cursor": (str, _NONE),
     "counted_bytes": (int, _NONE),
@@ -26,8 +27,10 @@ class Mark:
     stream: the path by which the file is followed, undecodable bytes as lone surrogates; or `journal`, or `-`.
     generation: 1, 2, … per stream; each new content under the path is a new one.
     device, inode: of the file that holds it; head_bytes, head_hash: signature of its first bytes (as many as were there, at
-    most SIGNATURE_BYTES). position: byte offset of the first byte not yet committed; tail_bytes, tail_hash: signature of the
-    bytes before it. lines: complete lines before it. size_bytes, modified_ns: the file's when it was last looked at.
+    most SIGNATURE_BYTES). position: byte offset of the first byte not yet committed. lines: complete lines before it.
+    given: offset behind the last byte given while the file had a name, committed or not; tail_bytes, tail_hash: signature of the
+    bytes before that.
+    size_bytes, modified_ns: the file's when it was last looked at.
     ended_at: when the generation ended (epoch seconds), None while it is read. cursor: of the journal's last entry.
     counted_bytes: where `lines` was counted up to, while that is not yet the position.
     """
@@ -47,9 +50,10 @@ class Mark:
     ended_at: float | None = None
     cursor: str | None = None
     counted_bytes: int | None = None
+    given: int = 0
 
     @property
-    def file_key(self) -> tuple[int, int]:
+    def file_key(self) -> FileKey:
         """Device and inode."""
         return self.device, self.inode
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from recompile_watch.core.heard import TroubleKind
 from recompile_watch.sources.content import Content
@@ -12,7 +12,7 @@ from recompile_watch.sources.identity import is_telling, is_weak, open_holding
 from recompile_watch.sources.marks import GenerationEnded, Mark
 from recompile_watch.sources.opening import shown, source_error
 from recompile_watch.sources.roster import Roster, holds_at
-from recompile_watch.sources.siblings import Family, family_of, home_of
+from recompile_watch.sources.siblings import Family, family_of
 from recompile_watch.sources.stream import Clock, Stream, Troubles
 
 RETRY_S = 10.0
@@ -43,18 +43,24 @@ class Resumption:
             try:
                 if place is not None and self._is_its_own(mark, family, place) and self._reopen_older(stream, mark, place):
                     stream.pending.remove(mark)
-                elif place is not None:
-                    stream.changed.append(mark.file_key)
+                    if is_weak(mark):  # while it was sought, what had its time was taken for its copy
+                        stream.unfound.append(mark)
             except OSError as error:
                 unreadable.append(mark)
                 self._troubles.begin(TroubleKind.UNREADABLE, place or stream.path, str(source_error(place or stream.path, error)))
-        # By content only what was not found by inode, or a file would be taken for another's copy.
-        for mark in [mark for mark in stream.pending if mark not in unreadable]:
-            self._resume_copy(stream, mark, family or family_of(stream.path, self._settings.rotated_folders), status)
-            stream.pending.remove(mark)
+        if stream.pending or stream.older:  # else the path's own file was all that was sought
+            family = family or family_of(stream.path, self._settings.rotated_folders)
+            self._resume_copies(stream, [mark for mark in stream.pending if mark not in unreadable], family, status)
         stream.resume_at = self._clock.seconds + RETRY_S if unreadable else 0.0
-        stream.parked = None
+
+    def _resume_copies(self, stream: Stream, marks: Sequence[Mark], family: Family, status: os.stat_result | None) -> None:
+        """By content only what was not found by inode, or a file would be taken for another's copy."""
+        for mark in marks:
+            self._resume_copy(stream, mark, family, status)
+            stream.pending.remove(mark)
+            stream.unfound.append(mark)
         stream.older.sort(key=lambda reading: reading.number)
+        stream.put_in_order(family.keys())
 
     def _is_its_own(self, mark: Mark, family: Family, place: str) -> bool:
         """A weak mark's inode may have been used again; a rotated file that has another time is read as one never seen."""
@@ -68,31 +74,27 @@ class Resumption:
         return is_same
 
     def _resume_copy(self, stream: Stream, mark: Mark, family: Family, status: os.stat_result | None) -> None:
-        content = self._copy_of(stream, mark, family)
-        if content is not None:
-            self._take_up(stream, mark, content, is_current=False, is_complete=True)
+        home = self._roster.home(stream, mark, family)
+        if home is not None:
+            self._take_up(stream, mark, home[1], is_current=False, is_complete=True)
             return
         if status is not None and self._settings.on_replace == "continue" and is_telling(mark) and self._reopen(stream, mark, stream.path):
             return
         is_here = status is not None and (status.st_dev, status.st_ino) == mark.file_key
-        is_changed = is_here and bool(mark.head_bytes) and not holds_at(stream.path, mark)
-        if not is_weak(mark) or is_changed or not (is_here or family.place_of(mark.file_key)):
+        place = stream.path if is_here else family.place_of(mark.file_key)
+        can_tell = place is not None and bool(mark.head_bytes) and os.access(place, os.R_OK, effective_ids=True)
+        is_changed = place is not None and can_tell and not holds_at(place, mark)
+        if (not is_weak(mark) or is_changed or place is None) and not self._begins_another(mark, family):
             self._troubles.gap(stream, mark, "went while nobody watched: its file is gone or holds something else")
         if stream.last is None or stream.last.generation <= mark.generation:
             stream.last = mark
         self._roster.lost[stream.path, mark.generation] = mark
         self._give(GenerationEnded(stream.path, mark.generation))
 
-    def _copy_of(self, stream: Stream, mark: Mark, family: Family) -> Content | None:
-        """The sibling that holds the bytes of `mark`, under another inode."""
-        home = home_of(mark, family, self._roster.is_open)
-        if home is None:
-            return None
-        path, content = home[0].path, home[1]
-        if is_weak(mark) and (self._roster.is_packed_copy(stream, path, own=mark) or self._roster.packed_elder(stream, path)):
-            content.close()  # told by its time alone, and in truth another's
-            return None
-        return content
+    def _begins_another(self, mark: Mark, family: Family) -> bool:
+        """The few bytes that were seen begin a file that has changed since, which is read as one never seen."""
+        later = [sibling.path for sibling in family.members if sibling.modified_ns >= mark.modified_ns]
+        return is_weak(mark) and bool(mark.head_bytes) and any(holds_at(path, mark) for path in later)
 
     def _reopen(self, stream: Stream, mark: Mark, path: str) -> bool:
         """Reads on after `mark` in the file at `path` if that still holds it."""
@@ -108,13 +110,10 @@ class Resumption:
 
     def _take_up(self, stream: Stream, mark: Mark, content: Content, *, is_current: bool, is_complete: bool) -> None:
         reading = self._roster.open(stream.path, mark.generation, content)
-        if content.is_growing:
-            reading.head = content.read(0, mark.head_bytes)
-        else:
-            reading.inherited_head = mark.head_bytes, mark.head_hash
-        reading.start_at(mark.position, mark.lines)
+        reading.continue_after(mark)
         reading.saw(mark.size_bytes, mark.modified_ns)
-        reading.counted_to = mark.position if mark.counted_bytes is None else mark.counted_bytes
+        if mark.counted_bytes is not None:
+            reading.counted_to = mark.counted_bytes
         reading.is_complete, reading.modified_ns = is_complete or not content.is_growing, mark.modified_ns
         reading.is_current = False
         if is_current and stream.current is None:

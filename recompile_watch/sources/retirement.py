@@ -13,8 +13,8 @@ from itertools import islice
 from recompile_watch.core.errors import SourceError
 from recompile_watch.sources.follow_settings import FollowSettings
 from recompile_watch.sources.identity import open_holding
-from recompile_watch.sources.marks import Mark, outlived
-from recompile_watch.sources.roster import FileKey, Roster
+from recompile_watch.sources.marks import FileKey, Mark, outlived
+from recompile_watch.sources.roster import Roster
 from recompile_watch.sources.siblings import family_of
 from recompile_watch.sources.stream import Stream
 
@@ -110,7 +110,7 @@ class Retirement:
 
 
 def _is_idle(stream: Stream) -> bool:
-    return stream.newest_open() is None and not stream.pending and not stream.changed
+    return stream.newest_open() is None and not stream.pending and not stream.unfound
 
 
 def _may_hold(path: str, mark: Mark) -> bool:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from recompile_watch.core.errors import SourceError
 from recompile_watch.sources.content import Content
 from recompile_watch.sources.generation import Generation
-from recompile_watch.sources.identity import holds, is_weak, open_holding
-from recompile_watch.sources.marks import Mark
+from recompile_watch.sources.identity import begins_with, holds, is_packed_from, is_weak, open_if
+from recompile_watch.sources.marks import FORGET_BEYOND, FileKey, Mark
+from recompile_watch.sources.siblings import Family, Sibling, home_of
 from recompile_watch.sources.stream import Clock, Stream
-
-FileKey = tuple[int, int]
 
 
 class Roster:
@@ -76,38 +78,71 @@ class Roster:
         """Something of the path waits to be released."""
         return any(name == path for name, _ in (*self.finished, *self.lost))
 
+    def elders(self, path: str) -> dict[FileKey, Mark]:
+        """The files of this stream that were read to their end last, of a bounded number."""
+        return {mark.file_key: mark for mark in self._telling(path)[-FORGET_BEYOND:]}
+
     def elder_in(self, key: FileKey, content: Content) -> Mark | None:
         """The mark of the generation that was read to its end in this very file; its number may be used again by another."""
-        for elders in self._elders.values():
-            for elder in reversed(elders):
-                if elder.file_key == key and elder.head_bytes and holds(content, elder):
-                    return elder
-        return None
+        elders = (elder for path in self._elders for elder in reversed(self._telling(path)))
+        return next((elder for elder in elders if elder.file_key == key and holds(content, elder)), None)
 
     def packed_elder(self, stream: Stream, path: str) -> Mark | None:
         """The mark of the generation that was read to its end in the file that was packed into this one."""
-        return next((mark for mark in self._elders.get(stream.path, ()) if holds_at(path, mark)), None)
+        found = (mark for mark in self._telling(stream.path) if holds_at(path, mark))
+        return max(found, key=lambda mark: mark.position, default=None)
+
+    def _telling(self, path: str) -> list[Mark]:
+        """The marks of a path by which a file is known again."""
+        return [mark for mark in self._elders.get(path, ()) if not is_weak(mark)]
 
     def is_copy(self, stream: Stream, path: str) -> bool:
-        """The file holds what a generation that is being read has given, and perhaps more."""
-        marks = [reading.mark(reading.position, reading.lines) for reading in stream.generations()]
+        """The file holds what was given of one that is read or waits to be found again, and perhaps more."""
+        marks = [*stream.pending, *(reading.mark(reading.position, reading.lines) for reading in stream.generations())]
         return any(not is_weak(mark) and holds_at(path, mark) for mark in marks)
 
-    def is_packed_copy(self, stream: Stream, path: str, beside: Generation | None = None, own: Mark | None = None) -> bool:
-        """The file that was packed into this one is being read still, or waits to be found again (`own` apart)."""
+    def mark_in_copy(self, stream: Stream, copy: Content) -> Mark | None:
+        """Up to where this copy was given by the generation that was copied, when that was given more; None for no such copy."""
+        found = (reading.mark_in_copy(copy) for reading in stream.generations() if copy.is_growing)
+        return next((mark for mark in found if mark is not None), None)
+
+    def is_packed_copy(self, stream: Stream, sibling: Sibling, beside: Generation | None = None) -> bool:
+        """The file that was packed into this one is being read still, or waits to be found again."""
+        by_time = [partial(is_packed_from, modified_ns=sibling.modified_ns, mark=mark) for mark in stream.pending if is_weak(mark)]
+        return any(_is(sibling.path, is_wanted) for is_wanted in by_time) or self._is_packed_from_known(stream, sibling, beside)
+
+    def _is_packed_from_known(self, stream: Stream, sibling: Sibling, beside: Generation | None) -> bool:
+        """By its bytes it is the copy of one that is read or sought."""
         open_ones = [*stream.generations(), *([beside] if beside is not None else [])]
-        marks = [reading.mark(reading.position, reading.lines) for reading in open_ones]
-        return any(holds_at(path, mark) for mark in [*marks, *(mark for mark in stream.pending if mark is not own)])
+        marks = [*stream.pending, *(reading.mark(reading.position, reading.lines) for reading in open_ones)]
+        wanted = [partial(holds, mark=mark) for mark in marks if not is_weak(mark)]
+        # The packer deletes what it packed; what is written to it after that is in no other file.
+        deleted = [reading for reading in open_ones if reading.content.is_growing and not reading.content.status().st_nlink]
+        wanted += [partial(begins_with, reading.content) for reading in deleted]
+        return any(_is(sibling.path, is_wanted) for is_wanted in wanted)
+
+    def home(self, stream: Stream, mark: Mark, family: Family) -> tuple[Sibling, Content] | None:
+        """As `home_of`, in files that are not read; what is told by its time alone must not be another's by its bytes."""
+
+        def is_taken(sibling: Sibling) -> bool:
+            if self.is_open(sibling.file_key):
+                return True
+            is_known = is_weak(mark) and self._is_packed_from_known(stream, sibling, None)
+            return is_known or (is_weak(mark) and self.packed_elder(stream, sibling.path) is not None)
+
+        return home_of(mark, family, is_taken)
+
+
+def _is(path: str, is_wanted: Callable[[Content], bool]) -> bool:
+    content = open_if(path, is_wanted)
+    if content is not None:
+        content.close()
+    return content is not None
 
 
 def holds_at(path: str, mark: Mark) -> bool:
     """The file at `path` holds what `mark` saw; False where it cannot be read, as an inode alone may be another's by now."""
-    if not mark.head_bytes:
-        return False
     try:
-        content = open_holding(path, mark)
+        return _is(path, partial(holds, mark=mark))
     except (OSError, SourceError):
         return False
-    if content is not None:
-        content.close()
-    return content is not None

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from recompile_watch.core.errors import SourceError
-from recompile_watch.sources.content import Content, open_content
-from recompile_watch.sources.identity import holds, is_weak
-from recompile_watch.sources.marks import Mark
+from recompile_watch.sources.content import Content
+from recompile_watch.sources.identity import holds, is_packed_from, is_weak, open_if
+from recompile_watch.sources.marks import FileKey, Mark
 from recompile_watch.sources.rotation import oldest_first, parse_rotated_name
 
 _NS = 1_000_000_000
@@ -21,7 +21,7 @@ class Sibling:
     """One file beside the followed path. number: logrotate's (`bot.log.3` has 3), None for names of other kinds."""
 
     path: str
-    file_key: tuple[int, int]
+    file_key: FileKey
     modified_ns: int
     number: int | None
 
@@ -36,16 +36,20 @@ class Family:
     """The rotated siblings of one path, oldest first, and every other file in their folders that could be one renamed."""
 
     members: tuple[Sibling, ...]
-    keys_by_path: dict[str, tuple[int, int]]
+    keys_by_path: dict[str, FileKey]
 
-    def place_of(self, key: tuple[int, int]) -> str | None:
+    def keys(self) -> list[FileKey]:
+        """The members' files, oldest first."""
+        return [sibling.file_key for sibling in self.members]
+
+    def place_of(self, key: FileKey) -> str | None:
         """Where the file with this device and inode lies now."""
         return next((path for path, other in self.keys_by_path.items() if other == key), None)
 
 
 def family_of(path: str, folders: Sequence[str] = ()) -> Family:
     """What lies beside `path`, and beside the file it leads to, and in `folders`; unreadable folders hold nothing."""
-    keys: dict[str, tuple[int, int]] = {}
+    keys: dict[str, FileKey] = {}
     by_name: dict[str, Sibling] = {}
     for folder, live in _places(path, folders):
         for entry_path, status in _files(folder):
@@ -55,6 +59,11 @@ def family_of(path: str, folders: Sequence[str] = ()) -> Family:
             if name != live and parse_rotated_name(name).stem == live:
                 by_name.setdefault(name, Sibling(entry_path, key, status.st_mtime_ns, _number(name)))
     return Family(tuple(by_name[name] for name in oldest_first(by_name)), keys)
+
+
+def folders_of(path: str, folders: Sequence[str] = ()) -> list[str]:
+    """The folders in which the family of `path` lies."""
+    return list(dict.fromkeys(folder for folder, _ in _places(path, folders)))
 
 
 def _places(path: str, folders: Sequence[str]) -> list[tuple[str, str]]:
@@ -80,7 +89,7 @@ def _number(name: str) -> int | None:
     return -age[2] if age[2] < 0 and not age[1] else None
 
 
-def home_of(mark: Mark, family: Family, is_taken: Callable[[tuple[int, int]], bool]) -> tuple[Sibling, Content] | None:
+def home_of(mark: Mark, family: Family, is_taken: Callable[[Sibling], bool]) -> tuple[Sibling, Content] | None:
     """The sibling with the bytes that `mark` stands in, by content: packed, or a copy; open, ready to read on.
 
     None for a mark of an empty file, of which every file is a copy. One that could be read at no time is told by its time,
@@ -90,36 +99,28 @@ def home_of(mark: Mark, family: Family, is_taken: Callable[[tuple[int, int]], bo
         return None
     for sibling in family.members:
         # To the second: not every packer keeps the fraction of the time.
-        if sibling.modified_ns // _NS < mark.modified_ns // _NS or is_taken(sibling.file_key):
+        if sibling.modified_ns // _NS < mark.modified_ns // _NS or is_taken(sibling):
             continue
-        content = _opened(sibling.path)
-        if content is None:
-            continue
-        is_same_time = sibling.modified_ns // _NS == mark.modified_ns // _NS and not content.is_growing
-        if _holds(content, mark) and (not is_weak(mark) or is_same_time):
+        content = _opened_if_of(sibling, mark)
+        if content is not None:
             return sibling, content
-        content.close()
     return None
 
 
-def _opened(path: str) -> Content | None:
+def _opened_if_of(sibling: Sibling, mark: Mark) -> Content | None:
+    def is_of(content: Content) -> bool:
+        return is_packed_from(content, sibling.modified_ns, mark) if is_weak(mark) else holds(content, mark)
+
     try:
-        return open_content(path)
+        return open_if(sibling.path, is_of)
     except (OSError, SourceError):
         return None
 
 
-def _holds(content: Content, mark: Mark) -> bool:
-    try:
-        return holds(content, mark)
-    except OSError:
-        return False
-
-
-def missed(family: Family, mark: Mark, home: str | None, is_taken: Callable[[tuple[int, int]], bool]) -> tuple[list[Sibling], bool]:
+def missed(family: Family, mark: Mark, home: str | None, is_taken: Callable[[FileKey], bool]) -> tuple[list[Sibling], bool]:
     """The siblings that are younger than what `mark` stands in, which lies at `home` now; and whether one is missing among them.
 
-    Where it lies nowhere, or under a name without age, those that changed after it did.
+    Where it lies nowhere, or under a name without age, those that changed no earlier than it did.
     """
     places = [sibling.path for sibling in family.members]
     if home in places:
@@ -127,7 +128,7 @@ def missed(family: Family, mark: Mark, home: str | None, is_taken: Callable[[tup
         younger = list(family.members[at + 1 :])
         is_missing = _has_gap(family.members[at:])
     else:
-        younger = [sibling for sibling in family.members if sibling.modified_ns > mark.modified_ns]
+        younger = [sibling for sibling in family.members if sibling.modified_ns >= mark.modified_ns]
         is_missing = False
     return [sibling for sibling in younger if not is_taken(sibling.file_key)], is_missing
 

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from recompile_watch.core.heard import Trouble, TroubleKind
 from recompile_watch.sources.generation import Generation
-from recompile_watch.sources.marks import Mark
+from recompile_watch.sources.late import Late
+from recompile_watch.sources.marks import FileKey, Mark
 from recompile_watch.sources.opening import shown
 
 _FIRST_PAUSE_S = 1.0
 _LONGEST_PAUSE_S = 30.0
 # However far the wall clock jumps between two polls (it was set, the machine slept), timers go on by no more.
 _LONGEST_STEP_S = 10.0
+_SHORTEST_STEP_S = 1e-6
 
 
 @dataclass(slots=True)
 class Clock:
-    """Seconds of watching: follows the wall clock, never back, and no jump of it by more than ten seconds."""
+    """Seconds of watching: follows the wall clock, always forward, and no jump of it by more than ten seconds."""
 
     seconds: float = 0.0
     _last: float | None = None
@@ -26,7 +28,7 @@ class Clock:
     def advance(self, now: float) -> None:
         """The wall clock says `now`."""
         if self._last is not None:
-            self.seconds += min(max(now - self._last, 0.0), _LONGEST_STEP_S)
+            self.seconds += min(max(now - self._last, _SHORTEST_STEP_S), _LONGEST_STEP_S)
         self._last = now
 
 
@@ -54,9 +56,10 @@ class Stream:
     current: what the path leads to. older: rotated away and not at their end, oldest first. pending: stored marks whose files
     were not found again yet, oldest first. last: the newest generation that is read no more, or how the path was last seen
     without one. newest: number of the newest generation. first_size: the size at the very first start, else None.
-    resume_at: when to try again those of them that could not be read. changed: files (device, inode) that no longer hold what
-    was read of them. gap_after: the generation after which a whole file is known to be missing.
-    parked: (device, inode, size, modification) under which the pending file was closed to save a descriptor.
+    resume_at: when to try again those of them that could not be read. unfound: marks whose files are not what they were; what
+    came after them may stand in files never read. gap_after: the generation after which a whole file is known to be missing.
+    parked: (device, inode, size, change) under which the path's file need not be opened: nothing new is in it.
+    late: what was read to its end and may grow.
     folder_stamp, catch_up_at: while the path leads nowhere, when its folder changed and when to look there in any case.
     gone_at: epoch seconds, when it was first seen that nothing of it is left on the disk.
     """
@@ -69,11 +72,12 @@ class Stream:
     newest: int = 0
     first_size: int | None = None
     parked: tuple[int, int, int, int] | None = None
+    late: Late = field(default_factory=Late)
     pause: Pause = field(default_factory=Pause)
     folder_stamp: int | None = None
     catch_up_at: float = 0.0
     resume_at: float = 0.0
-    changed: list[tuple[int, int]] = field(default_factory=list)
+    unfound: list[Mark] = field(default_factory=list)
     gaps: int = 0
     gap_after: int = 0
     hole_bytes: int = 0
@@ -94,6 +98,16 @@ class Stream:
     def newest_open(self) -> Generation | None:
         """The newest of those being read."""
         return self.current or (self.older[-1] if self.older else None)
+
+    def put_in_order(self, keys: Sequence[FileKey]) -> None:
+        """What was rotated away is read in this order of files; one that is not among them stays behind the one before it."""
+        places = {key: at for at, key in enumerate(keys)}
+        place = -1
+        placed: list[tuple[int, int, Generation]] = []
+        for reading in self.older:
+            place = places.get(reading.file_key, place)
+            placed.append((place, len(placed), reading))
+        self.older[:] = [reading for _, _, reading in sorted(placed, key=lambda one: one[:2])]
 
     def reference(self) -> Mark | None:
         """The newest content known, by which younger ones are told."""

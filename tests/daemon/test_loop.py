@@ -82,6 +82,38 @@ def test_killed_anywhere_each_event_counts_once_and_each_incident_is_told(
     assert repeated <= marked, "a message goes out twice only when the watch was killed while it was under way, and says so"
 
 
+def test_a_rotated_log_that_was_read_is_no_loss_when_it_is_deleted(tmp_path: Path) -> None:
+    """Rotated thrice, each file read to its end and given up, then deleted: a restart asks for none of them."""
+    world = World(tmp_path)
+    for number in range(3):
+        world.write(quote("BTCUSD", number))
+        world.turn(3)
+        os.rename(world.log(), world.log(f"bot.log-2025103{number}"))
+        world.write(quote("ETHUSD", number))
+        world.turn(90)
+    for number in range(3):
+        world.log(f"bot.log-2025103{number}").unlink()
+    world.restart()
+    world.turn(10)
+    assert "watch_gap" not in " ".join(world.incidents())
+    world.now += 31 * 86_400
+    world.restart()
+    world.turn(2)
+    assert len(world.store.load("marks")) == 1, "the marks of files that ended a month ago have served"
+
+
+def test_a_log_that_was_found_and_not_read_is_known_after_a_restart(tmp_path: Path) -> None:
+    """Killed when a log had been found and nothing of it understood: deleted meanwhile, it is missed."""
+    world = World(tmp_path)
+    world.turn(2)
+    world.write(b"half a line")
+    world.turn(8)
+    world.log().unlink()
+    world.restart()
+    world.turn(2)
+    assert "watch_gap" in " ".join(world.incidents())
+
+
 def test_a_record_is_told_within_its_turn_once_it_is_complete(tmp_path: Path) -> None:
     """A critical event of one line is told in the very turn that reads it."""
     world = World(tmp_path)

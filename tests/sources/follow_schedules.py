@@ -2,20 +2,26 @@
 
     python -m tests.sources.follow_schedules --schedules 1000 --seed 1 --report docs/following.md
 
-Each schedule has a seed of its own, which is printed when it breaks a law: `--schedules 1 --seed N` runs it again. Status 1 then.
+Each schedule has a seed of its own, which is printed when it breaks a law: `--schedules 1 --seed N --shorten` shows
+why. Status 1 then.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import random
+import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tests.sources.follow_world import Broken, World
+from tests.sources.follow_judge import Broken
+from tests.sources.follow_world import START, World
 
 STEPS = 60
 STYLES = ("plain", "plain", "link", "pattern")
@@ -23,14 +29,43 @@ STYLES = ("plain", "plain", "link", "pattern")
 WEIGHTS = {
     "poll": 30, "write": 25, "write_many": 3, "write_part": 5, "leave_part": 2, "write_stale": 6, "rotate": 8, "rotate_twice": 3,
     "copy_and_truncate": 5,
-    "truncate": 2, "stale_hole": 1, "compress": 4, "delete": 3, "forbid": 2, "allow": 3, "jump_clock": 2, "wait": 3, "commit": 12, "restart": 4,
-    "restart_older": 1, "down": 3,
+    "truncate": 2, "stale_hole": 1, "compress": 4, "delete": 3, "forbid": 2, "allow": 3, "jump_clock": 2, "wait": 3, "idle": 2, "commit": 12,
+    "restart": 4, "restart_older": 1, "down": 3,
 }  # fmt: skip
+HEADERS = (b"", b"", b"# log\n", b"# " + b"=" * 100 + b"\n", b"# banner of the bot\n" * 80)
+LAST_RUN = "## The last run"
 REFILLS = ("none", "smaller", "equal", "larger")
 
 
-def step(world: World, name: str, rng: random.Random) -> None:
-    """One step of a schedule."""
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a story: what is done, and the seed of everything in it that is left to chance."""
+
+    name: str
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """A schedule: what kind of log it is about (see `World`), and its steps."""
+
+    style: str
+    keep: int
+    header: bytes
+    is_hasty: bool
+    steps: tuple[Step, ...]
+
+
+def story_of(seed: int, steps: int = STEPS) -> Story:
+    """The schedule that a seed stands for."""
+    rng = random.Random(seed)
+    style, keep, header, is_hasty = rng.choice(STYLES), rng.randrange(1, 7), rng.choice(HEADERS), rng.random() < 0.2
+    names = rng.choices(list(WEIGHTS), list(WEIGHTS.values()), k=steps)
+    return Story(style, keep, header, is_hasty, tuple(Step(name, rng.getrandbits(32)) for name in names))
+
+
+def take(world: World, name: str, rng: random.Random) -> None:
+    """Takes one step."""
     match name:
         case "write":
             world.write(rng.randrange(1, 6))
@@ -45,34 +80,83 @@ def step(world: World, name: str, rng: random.Random) -> None:
         case "down":  # killed, and started again only after the world went on
             world.commit()
             for _ in range(rng.randrange(1, 5)):
-                step(world, rng.choice(("write", "rotate", "copy_and_truncate", "compress", "write_stale", "rotate_twice", "delete")), rng)
+                take(world, rng.choice(("write", "rotate", "copy_and_truncate", "compress", "write_stale", "rotate_twice", "delete")), rng)
             world.restart()
         case _:
             getattr(world, name)()
 
 
-def run(seed: int, steps: int = STEPS) -> Counter[str]:
-    """One schedule; the steps taken, by name. Raises Broken."""
-    rng = random.Random(seed)
-    world = World(rng, rng.choice(STYLES), keep=rng.randrange(1, 7))
-    names = rng.choices(list(WEIGHTS), list(WEIGHTS.values()), k=steps)
+def tell(story: Story, on_step: Callable[[World, str], None] = lambda world, name: None) -> Counter[str]:
+    """Plays a story to its end; the steps taken, by name. Raises Broken."""
+    world = World(random.Random(0), story.style, story.keep, story.header, is_hasty=story.is_hasty)
     done: Counter[str] = Counter()
     try:
-        for name in names:
-            if name.startswith("restart") and world.style == "link":
-                world.commit()
-            step(world, name, rng)
-            done[name] += 1
+        for step in story.steps:
+            world.rng.seed(step.seed)
+            take(world, step.name, world.rng)
+            done[step.name] += 1
+            on_step(world, step.name)
         world.finish()
-        done["lines written"] = len(world.written)
-        done["lines that ceased to exist unread"] = len(world.lost - world.given.keys())
-        done["gaps reported"] = world.reports
-    except Broken as problem:
-        trail = "\n".join([f"seed {seed} ({world.style}, keep {world.keep}): {problem}", *names, *world.told[-12:]])
-        raise Broken(trail) from problem
+        on_step(world, "finish")
+    except Broken:
+        on_step(world, "broken")
+        raise
     finally:
         world.close()
+    done["lines written"] = len(world.judge.written)
+    done["lines that ceased to exist unread"] = len(world.judge.lost - world.judge.verdict.given)
+    done["gaps reported"] = world.judge.verdict.told
     return done
+
+
+def run(seed: int, steps: int = STEPS) -> Counter[str]:
+    """One schedule; the steps taken, by name. Raises Broken."""
+    return tell(story_of(seed, steps))
+
+
+def shortened(story: Story) -> Story:
+    """As few steps as break the same law."""
+    law = fault(story)
+    size = len(story.steps) // 2
+    while size:
+        at = 0
+        while at < len(story.steps):
+            shorter = replace(story, steps=story.steps[:at] + story.steps[at + size :])
+            if fault(shorter) == law:
+                story = shorter
+            else:
+                at += size
+        size //= 2
+    return story
+
+
+def fault(story: Story) -> str | None:
+    """The law that the story breaks, None for none; a crash is a broken law too."""
+    try:
+        tell(story)
+    except Exception as problem:  # noqa: BLE001
+        return f"{type(problem).__name__}: {problem}".split(":")[1] if isinstance(problem, Broken) else type(problem).__name__
+    return None
+
+
+def show(story: Story) -> None:
+    """Prints the story step by step: the files after each, and what the follower said."""
+    told = 0
+
+    def shown(world: World, name: str) -> None:
+        nonlocal told
+        print(f"{name}  (second {world.now - START:g})")
+        for line in world.told[told:]:
+            print("      ", re.sub(r"x{4,}", lambda match: f"x*{len(match[0])}", line.replace(str(world.folder) + "/", ""))[:300])
+        told = len(world.told)
+        for path in sorted(world.folder.iterdir()):
+            status = path.lstat()
+            lead = f"-> {os.readlink(path)}" if path.is_symlink() else repr(path.read_bytes()[:12]) + ".." + repr(path.read_bytes()[-12:])
+            print(f"    {path.name}  inode {status.st_ino % 1000}  {status.st_size} bytes  {status.st_mtime - START:g}  {lead}")
+
+    print(story.style, "keep", story.keep, "header", len(story.header), "hasty" * story.is_hasty)
+    with suppress(Exception):
+        tell(story, shown)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -81,6 +165,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--schedules", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--steps", type=int, default=STEPS)
+    parser.add_argument("--shorten", action="store_true", help="cut each schedule that breaks a law down to the steps that matter and show them")
     parser.add_argument("--report", type=Path, metavar="FILE")
     options = parser.parse_args(arguments)
     total: Counter[str] = Counter()
@@ -92,22 +177,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except Exception as problem:  # noqa: BLE001  # a crash is a broken law too
             broken += 1
             if broken <= 5:
-                print(f"seed {seed}: {type(problem).__name__}: {problem}"[:3000], flush=True)
+                print(f"seed {seed}: {type(problem).__name__}: {problem}"[:300], flush=True)
+            if options.shorten:
+                show(shortened(story_of(seed, options.steps)))
     page = report(options.schedules, options.seed, broken, total, time.monotonic() - begun)
     print(page)
     if options.report:
-        options.report.write_text(page)
+        options.report.write_text(options.report.read_text().partition(LAST_RUN)[0] + page)
     return 1 if broken else 0
 
 
 def report(schedules: int, seed: int, broken: int, total: Counter[str], seconds: float) -> str:
-    """The page that `--report` writes."""
+    """The part of the page that `--report` writes anew."""
     rows = "".join(f"| {name.replace('_', ' ')} | {count} |\n" for name, count in sorted(total.items()))
     return (
-        "# Following files\n\nRandom schedules of a bot that writes, a rotator, and a watch that is killed and started again, against a judge that\n"
-        "reads the disk: every line is given once, whole and in order; lost only where its bytes no longer existed anywhere, and then\n"
-        "reported.\n\n"
-        f"Last run: `python -m tests.sources.follow_schedules --schedules {schedules} --seed {seed}`: {schedules} schedules, "
+        f"{LAST_RUN}\n\n`python -m tests.sources.follow_schedules --schedules {schedules} --seed {seed}`: {schedules} schedules, "
         f"{broken} broke a law, {seconds:.0f} s.\n\n| step | times |\n|---|---|\n{rows}"
     )
 

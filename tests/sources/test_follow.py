@@ -264,6 +264,24 @@ def test_cut_in_place(watch: Watch, refill: bytes, is_down: bool) -> None:
     assert watch.poll() == b"more\n"
 
 
+def test_a_copy_made_before_the_last_lines_were_read(watch: Watch) -> None:
+    """A line is written and read between the copy and the cut: the copy, shorter than what was given, is not read again."""
+    log, copy = watch.folder / "bot.log", watch.folder / "bot.log.1"
+    append(log, b"one\n")
+    aged(log, 0)
+    watch.poll()
+    copy.write_bytes(log.read_bytes())
+    aged(copy, 2)
+    append(log, b"two\n")
+    aged(log, 3)
+    assert watch.poll() == b"two\n"
+    log.write_bytes(b"3\n")
+    assert watch.polls(20) == b"3\n"
+    watch.restart()
+    append(log, b"four\n")
+    assert watch.polls(20) == b"four\n"
+
+
 def test_cut_without_a_copy_is_a_gap(watch: Watch) -> None:
     """What was written before the cut and after the last poll is gone: that is said, with what to do."""
     log = watch.folder / "bot.log"
@@ -336,6 +354,224 @@ def test_an_inode_used_again_is_a_new_file(watch: Watch) -> None:
     watch.restart(kept)
     assert watch.poll() == b"three\nfour\n"
     assert len(watch.troubles(TroubleKind.GAP)) == 1
+
+
+def test_few_bytes_that_were_cut_and_rotated_while_down_are_a_gap(watch: Watch) -> None:
+    """Nothing was committed of a short log; its file lies beside it, cut to nothing: what it held is lost, and that is told."""
+    log = watch.folder / "bot.log"
+    append(log, b"one\n")
+    watch.poll()
+    kept = [watch.follower.mark(str(log), 1, 0, 0)]
+    log.write_bytes(b"")
+    log.rename(watch.folder / "bot.log.1")
+    watch.restart(kept)
+    assert watch.polls(3) == b""
+    assert len(watch.troubles(TroubleKind.GAP)) == 1
+
+
+def test_a_packed_file_that_was_read_fits_no_other(watch: Watch) -> None:
+    """A file read to its end is packed and looked at again, then deleted; the next one under its name is not taken for it."""
+    log, old, packed = watch.folder / "bot.log", watch.folder / "bot.log.1", watch.folder / "bot.log.1.gz"
+    append(log, b"one\n")
+    aged(log, 0)
+    watch.poll()
+    log.rename(old)
+    append(log, b"two\n")
+    aged(log, 5)
+    assert watch.polls(20) == b"two\n"
+    packed.write_bytes(gzip.compress(old.read_bytes()))
+    aged(packed, 200)
+    old.unlink()
+    log.rename(watch.folder / "bot.old")
+    assert watch.polls(1) == b""
+    packed.unlink()
+    append(old, b"three\n")
+    append(log, b"four\n")
+    assert watch.polls(3) == b"three\nfour\n"
+
+
+BANNER = b"# banner of the bot\n" * 80
+
+
+def test_the_same_banner_is_no_identity_after_a_restart(watch: Watch) -> None:
+    """Committed within a banner, read beyond it; cut and filled with more after the same banner while nobody watched: a new file."""
+    log = watch.folder / "bot.log"
+    append(log, BANNER + b"one\n")
+    watch.poll()
+    kept = [watch.follower.mark(str(log), 1, 1200, 60)]
+    log.write_bytes(BANNER + b"two\nthree\n")
+    watch.restart(kept)
+    assert watch.poll() == BANNER + b"two\nthree\n"
+    assert len(watch.troubles(TroubleKind.GAP)) == 1
+
+
+def test_a_log_that_was_filled_and_rotated_twice_at_once_is_read_in_order(watch: Watch) -> None:
+    """A byte of a log was seen; it was filled and rotated, and the next one too: the older lines come first."""
+    log = watch.folder / "bot.log"
+    append(log, b"o")
+    aged(log, 0)
+    watch.poll()
+    append(log, b"ne\n")
+    aged(log, 2)
+    log.rename(watch.folder / "bot.log.2")
+    append(watch.folder / "bot.log.1", b"two\n")
+    aged(watch.folder / "bot.log.1", 3)
+    assert watch.polls(2) == b"one\ntwo\n"
+
+
+def test_a_cut_log_that_was_deleted_comes_before_the_next(watch: Watch) -> None:
+    """Copied, cut, filled, deleted; the next one rotated: what the deleted file holds is older than that."""
+    log = watch.folder / "bot.log"
+    append(log, b"one\n")
+    aged(log, 0)
+    watch.poll()
+    (watch.folder / "bot.log.2").write_bytes(log.read_bytes())
+    aged(watch.folder / "bot.log.2", 2)
+    log.write_bytes(b"2\n")
+    aged(log, 3)
+    log.unlink()
+    append(watch.folder / "bot.log.1", b"three\n")
+    aged(watch.folder / "bot.log.1", 5)
+    assert watch.polls(2) == b"2\nthree\n"
+
+
+def _pack(path: Path) -> Path:
+    """Packs as gzip does: the time is kept, the original deleted."""
+    packed, status = path.with_name(path.name + ".gz"), path.stat()
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    os.utime(packed, ns=(status.st_atime_ns, status.st_mtime_ns))
+    path.unlink()
+    return packed
+
+
+@pytest.mark.parametrize("is_down", [False, True], ids=["running", "down"])
+def test_packed_while_its_writer_goes_on(watch: Watch, is_down: bool) -> None:
+    """A rotated file is packed, its writer goes on: its lines are read while the file is held, and the packed ones not again."""
+    log, old = watch.folder / "bot.log", watch.folder / "bot.log.1"
+    append(log, b"one\n")
+    watch.poll()
+    with log.open("ab") as writer:
+        log.rename(old)
+        _pack(old)
+        writer.write(b"two\n")
+        writer.flush()
+        assert watch.polls(2) == b"two\n"
+        if is_down:
+            watch.restart()
+        append(log, b"three\n")
+        assert watch.polls(30) == b"three\n"
+    assert not watch.troubles(TroubleKind.GAP)
+
+
+def test_a_first_byte_is_no_identity_of_what_was_packed(watch: Watch) -> None:
+    """Nothing was committed of a rotated log, and of its successor one byte was seen: packed while nobody watched, it is its own."""
+    log, old = watch.folder / "bot.log", watch.folder / "bot.log.1"
+    append(log, b"<one>\n")
+    aged(log, 0)
+    watch.poll()
+    log.rename(old)
+    append(log, b"<")
+    aged(log, 5)
+    watch.poll()
+    kept = [watch.follower.mark(str(log), 1, 0, 0), watch.follower.mark(str(log), 2, 0, 0)]
+    _pack(old)
+    watch.restart(kept)
+    assert watch.polls(2) == b"<one>\n"
+    assert not watch.troubles(TroubleKind.GAP)
+
+
+def test_a_file_that_changed_before_it_was_packed_is_read(watch: Watch) -> None:
+    """Half a line of a log was seen; it was finished, rotated and packed, and another one came and went, while nobody watched."""
+    log, old = watch.folder / "bot.log", watch.folder / "bot.log.2"
+    append(log, b"o")
+    aged(log, 0)
+    watch.poll()
+    append(log, b"ne\n")
+    aged(log, 3)
+    log.rename(old)
+    _pack(old)
+    append(watch.folder / "bot.log.1", b"two\n")
+    aged(watch.folder / "bot.log.1", 5)
+    watch.restart()
+    assert watch.polls(2) == b"one\ntwo\n"
+
+
+@pytest.mark.parametrize("is_packed", [False, True], ids=["plain", "packed"])
+@pytest.mark.parametrize("is_down", [False, True], ids=["running", "down"])
+def test_late_lines_are_read_within_half_a_minute(watch: Watch, is_packed: bool, is_down: bool) -> None:
+    """A rotated file was given up; then its writer wrote once more, and perhaps it was packed: read without another rotation, once."""
+    log, old = watch.folder / "bot.log", watch.folder / "bot.log.1"
+    append(log, b"one\n")
+    watch.poll()
+    log.rename(old)
+    append(log, b"two\n")
+    watch.polls(30)
+    assert GenerationEnded(str(log), 1) in watch.heard
+    if is_down:
+        watch.restart()
+    append(old, b"late\n")
+    if is_packed:
+        _pack(old)
+    assert watch.polls(8) == b"late\n"
+    assert watch.polls(40) == b""
+
+
+def test_late_lines_that_may_not_be_read_yet(watch: Watch) -> None:
+    """A file that was read to its end grew, is rotated on and unreadable: once it may be read, only what is new is."""
+    log, old = watch.folder / "bot.log", watch.folder / "bot.log.1"
+    with traversable(watch.folder):
+        append(log, b"one\n")
+        with unprivileged():
+            watch.poll()
+        log.rename(old)
+        append(log, b"two\n")
+        with unprivileged():
+            watch.polls(30)
+        append(old, b"late\n")
+        old.chmod(0)
+        old.rename(watch.folder / "bot.log.2")
+        log.rename(old)
+        append(log, b"three\n")
+        with unprivileged():
+            assert watch.polls(10) == b"three\n"
+        (watch.folder / "bot.log.2").chmod(0o644)
+        with unprivileged():
+            assert watch.polls(20) == b"late\n"
+
+
+def test_a_hole_in_the_place_of_a_hole(watch: Watch) -> None:
+    """Read up to the end of a hole; cut and filled with as many NULs after another line: read from 0."""
+    log = watch.folder / "bot.log"
+    append(log, BANNER + b"one\n" + b"\0" * 5000 + b"two\n")
+    assert watch.poll(budget_bytes=1) + watch.poll(budget_bytes=1) == BANNER + b"one\n"
+    assert watch.follower.progress()[0].position == len(BANNER) + 5004
+    log.write_bytes(BANNER + b"1st\n" + b"\0" * 5000 + b"2nd\n")
+    assert watch.polls(2) == BANNER + b"1st\n2nd\n"
+    assert len(watch.troubles(TroubleKind.GAP)) == 1
+
+
+def test_an_interrupted_resumption_takes_nothing_up_twice(watch: Watch) -> None:
+    """One mark's file lies packed, the path itself may not be read: tried again later, the packed one is read once."""
+    log, old = watch.folder / "bot.log", watch.folder / "bot.log.1"
+    with traversable(watch.folder):
+        append(log, b"one\ntwo\n" * 300)
+        with unprivileged():
+            watch.poll()
+        log.rename(old)
+        append(log, b"three\n" * 300)
+        with unprivileged():
+            watch.poll()
+        kept = [watch.follower.mark(str(log), 1, 8, 2), watch.follower.mark(str(log), 2, 1800, 300)]
+        _pack(old)
+        log.unlink()
+        append(log, b"four\n")
+        log.chmod(0)
+        watch.restart(kept)
+        with unprivileged():
+            assert watch.polls(5) == b"one\ntwo\n" * 299
+        log.chmod(0o644)
+        with unprivileged():
+            assert watch.polls(20) == b"four\n"
 
 
 @pytest.mark.parametrize("policy", ["continue", "restart"])

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from tests.sources.follow_schedules import REFILLS, run, step
+from tests.sources.follow_schedules import REFILLS, run, take
 from tests.sources.follow_world import World
 
 
@@ -59,12 +59,13 @@ class Following(RuleBasedStateMachine):
                 "allow",
                 "jump_clock",
                 "wait",
+                "idle",
             )
         )
     )
     def change(self, name: str) -> None:
         """Everything else that happens to a log."""
-        step(self.world, name, self.world.rng)
+        take(self.world, name, self.world.rng)
 
     @rule()
     def commit(self) -> None:
@@ -74,8 +75,6 @@ class Following(RuleBasedStateMachine):
     @rule(back=st.integers(0, 3))
     def restart(self, back: int) -> None:
         """Killed, and started from the store or an older copy of it."""
-        if self.world.style == "link":
-            self.world.commit()
         self.world.restart(back)
 
     def teardown(self) -> None:
