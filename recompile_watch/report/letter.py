@@ -12,7 +12,7 @@ from recompile_watch.core.advice import Advice
 from recompile_watch.core.messages import Picture
 from recompile_watch.core.notices import MAX_ALERTS, Alert, Excerpt, Notice, NoticeSort
 from recompile_watch.report.headlines import LISTS, RESOLVED, WHAT_CHARS, lead_of, line_of, often_of, title_of, where_of
-from recompile_watch.report.safe import masked, plain, safe
+from recompile_watch.report.safe import inert, plain, safe
 from recompile_watch.report.times import count_text, iso_text, time_text
 
 _LINE_CHARS = 300
@@ -168,7 +168,7 @@ def _picture(alert: Alert) -> Picture | None:
 
 
 def _commands(alert: Alert, sort: NoticeSort, option: str) -> Iterable[Fact]:
-    incident = shlex.quote(masked(plain(alert.incident)))
+    incident = shlex.quote(inert(alert.incident))
     yield "See more", f"recompile-watch incidents show {incident}{option}"
     topic = alert.advice[0].remedy if alert.advice else alert.kind
     if not topic.startswith("watch_"):
@@ -233,7 +233,7 @@ def _remedy(advice: Advice, alert: Alert, pointer: str, *, is_over: bool) -> Rem
 
 def _code(text: str, pointer: str) -> str:
     """The text to paste: its lines stay lines. A cut is said, and where the whole stands."""
-    lines = [masked(plain(line.replace("\t", "    "))) for line in text[: _APPLY_CHARS * 2].split("\n")]
+    lines = [inert(line.replace("\t", "    ")) for line in text[: _APPLY_CHARS * 2].split("\n")]
     whole = "\n".join(lines[:_APPLY_LINES])
     if len(lines) <= _APPLY_LINES and len(whole) <= _APPLY_CHARS and len(text) <= _APPLY_CHARS * 2:
         return whole

@@ -11,6 +11,7 @@ _ESCAPES = re.compile(
     r"|\x1b[ -/]*[0-~]?|\x9b[0-?]*[ -/]*[@-~]",
     re.DOTALL,
 )
+_CSI_START = re.compile(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*")  # a blank behind it belongs to it
 _BREAKS = re.compile(r"[\t\n\v\f\r\x85\u2028\u2029]+")
 # C0, DEL, C1, bidirectional controls, zero-width characters, tags, lone surrogates.
 _CONTROLS = re.compile(
@@ -50,9 +51,17 @@ _SECRETS = (
 @lru_cache(maxsize=4096)
 def safe(text: str, limit: int = MAX_CHARS) -> str:
     """One line of at most ``limit`` characters that a terminal shows as it stands, secrets masked as ``***``."""
-    text = plain(text[: limit * _PREFIX])
-    text = masked(text)
+    text = inert(text[: limit * _PREFIX])
     return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
+
+
+def inert(text: str) -> str:
+    """The text without secrets and whatever steers a terminal, of any length."""
+    seen = plain(text)
+    if seen == text:
+        return masked(text)
+    # A sequence within a secret hides it, so it is sought without them; one that is cut takes its first letter, so it is sought before.
+    return masked(plain(masked(_CSI_START.sub(r"\g<0> ", text))))
 
 
 def plain(text: str) -> str:
