@@ -22,12 +22,12 @@ SOURCE = '[[source]]\nname = "bot"\npath = "{folder}/logs/*.log"\ntimezone = "UT
 NOT_AS_ROOT = pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 
 
-def looked_at(folder: Path, text: str = SOURCE, pid: int | None = None, what: str = "source bot") -> list[Check]:
+def looked_at(folder: Path, text: str = SOURCE, pid: int | None = None, what: str = "source bot", now: float = NOW) -> list[Check]:
     """What the doctor says of one thing."""
     (folder / "logs").mkdir(exist_ok=True)
     file = folder / "watch.toml"
     file.write_text(f'state_dir = "{folder}/state"\n' + text.replace("{folder}", str(folder)))
-    return [check for check in examine(read_config(file, {}), pid, now=NOW, environment=os.environ) if check.what == what]
+    return [check for check in examine(read_config(file, {}), pid, now=now, environment=os.environ) if check.what == what]
 
 
 def written(folder: Path, *, dated_s: float = 0.0, changed_s: float = 0.0) -> Path:
@@ -167,7 +167,8 @@ def test_what_the_running_watch_sees_counts(tmp_path: Path) -> None:
         assert looked_at(tmp_path, what="watch")[0].text == f"runs as process {watch.process.pid}"
         watch.write(b"the bot starts\n")
         elsewhere = SOURCE.replace('"bot"', '"other"')
-        assert [one.state for one in looked_at(tmp_path, elsewhere, what="source other")] == ["ok"]
+        written_at = watch.log().stat().st_mtime
+        assert [one.state for one in looked_at(tmp_path, elsewhere, what="source other", now=written_at)] == ["ok"]
     other = tmp_path / "other"
     other.mkdir()
     with receiver() as inbox, daemon(other, config_for(other, inbox.port).replace("/logs/", "/nothing/")):
