@@ -103,7 +103,7 @@ class Follower:
         lost = self._roster.lost.pop((stream, generation), None)
         if lost is not None:  # tells, after a restart, since when nothing is known
             kept = replace(lost, ended_at=self._lineage.now)
-            self._roster.remember(kept)
+            self._roster.miss(kept)
             return kept
         reading = self._roster.finished.pop((stream, generation), None)
         if reading is None or reading.is_void:

@@ -25,6 +25,7 @@ class Roster:
         self._block_bytes, self._clock = block_bytes, clock
         self._owners: dict[FileKey, Generation] = {}
         self._elders: dict[str, list[Mark]] = {}
+        self._missed: dict[str, list[Mark]] = {}
         self.finished: dict[tuple[str, int], Generation] = {}
         self.lost: dict[tuple[str, int], Mark] = {}
 
@@ -62,17 +63,24 @@ class Roster:
         """A generation that was read to its end: its file is not read again."""
         self._elders.setdefault(ended.stream, []).append(ended)
 
+    def miss(self, lost: Mark) -> None:
+        """A generation whose file was not found again: by it no file is known, for its inode may be another's."""
+        self._missed.setdefault(lost.stream, []).append(lost)
+
     def ended(self, path: str) -> list[Mark]:
-        """The generations of a path that were read to their end."""
-        return list(self._elders.get(path, ()))
+        """The generations of a path that were read to their end or lost."""
+        return [*self._elders.get(path, ()), *self._missed.get(path, ())]
 
     def forget(self, ended: Mark) -> None:
         """Its file is gone for good."""
-        self._elders[ended.stream].remove(ended)
+        for known in (self._elders, self._missed):
+            if ended in known.get(ended.stream, ()):
+                known[ended.stream].remove(ended)
 
     def forget_all(self, path: str) -> None:
         """All files of a path are gone for good."""
         self._elders.pop(path, None)
+        self._missed.pop(path, None)
 
     def is_held(self, path: str) -> bool:
         """Something of the path waits to be released."""
