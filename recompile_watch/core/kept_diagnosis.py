@@ -28,7 +28,7 @@ def read_diagnosis(text: str, file: str) -> Diagnosis:
             raise ValueError("another schema")
         return _diagnosis(report)
     except (ValueError, KeyError, TypeError, RecursionError, StoreError, UsageError):
-        raise ConfigError(f"{file}: no report of diagnose; write one with 'recompile-watch diagnose --format json --output {file} ...'") from None
+        raise ConfigError(f"{file}: no report of diagnose; write one with 'recompile-watch diagnose --format json --output toto.json ...'") from None
 
 
 def _diagnosis(report: _Part) -> Diagnosis:
