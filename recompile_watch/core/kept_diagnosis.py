@@ -10,7 +10,7 @@ from recompile_watch.core.codec import from_json
 from recompile_watch.core.diagnosis import Diagnosis, Provenance
 from recompile_watch.core.errors import ConfigError, StoreError, UsageError
 from recompile_watch.core.gates import Gate
-from recompile_watch.core.measured import SCHEMA
+from recompile_watch.core.measured import NO_REPORT, SCHEMA
 from recompile_watch.core.statistics import Pair, Ratio
 from recompile_watch.core.trials import MAX_CALLS, Accuracy, Status, Structure, Timing, Trial
 from recompile_watch.core.verdict import Judged, Judgement, Verdict
@@ -28,7 +28,7 @@ def read_diagnosis(text: str, file: str) -> Diagnosis:
             raise ValueError("another schema")
         return _diagnosis(report)
     except (ValueError, KeyError, TypeError, RecursionError, StoreError, UsageError):
-        raise ConfigError(f"{file}: no report of diagnose; write one with 'recompile-watch diagnose --format json --output toto.json ...'") from None
+        raise ConfigError(NO_REPORT.format(file=file)) from None
 
 
 def _diagnosis(report: _Part) -> Diagnosis:

@@ -10,7 +10,7 @@ from recompile_watch.core.errors import ConfigError
 from recompile_watch.core.revisit import Condition
 
 SCHEMA = "recompile-watch/diagnosis/1"
-_NO_REPORT = "{file}: no report of diagnose; write one with 'recompile-watch diagnose --format json --output {file} ...'"
+NO_REPORT = "{file}: no report of diagnose; write one with 'recompile-watch diagnose --format json --output toto.json ...'"
 
 
 def parse_diagnosis(text: str, file: str, model: str) -> Decision:
@@ -18,7 +18,7 @@ def parse_diagnosis(text: str, file: str, model: str) -> Decision:
     try:
         return decision_of(json.loads(text), file, model)
     except (ValueError, RecursionError):
-        raise ConfigError(_NO_REPORT.format(file=file)) from None
+        raise ConfigError(NO_REPORT.format(file=file)) from None
 
 
 def decision_of(report: object, file: str, model: str) -> Decision:
@@ -28,7 +28,7 @@ def decision_of(report: object, file: str, model: str) -> Decision:
             raise KeyError("schema")
         return _decision(report, model)
     except (ValueError, KeyError, TypeError):
-        raise ConfigError(_NO_REPORT.format(file=file)) from None
+        raise ConfigError(NO_REPORT.format(file=file)) from None
 
 
 def with_measured(decisions: Iterable[Decision], measured: Mapping[str, Decision]) -> tuple[Decision, ...]:
