@@ -1,7 +1,5 @@
 """A diagnosis for a person at a terminal: the verdict first, then the table, then what torch itself said."""
 
-import io
-
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
@@ -9,9 +7,9 @@ from rich.text import Text
 
 from recompile_watch.core.diagnosis import Diagnosis
 from recompile_watch.core.verdict import Verdict
+from recompile_watch.report.console import printed
 from recompile_watch.report.diagnosis_rows import HEADER, NOTHING, control_text, facts_of, gain_text, log_of, rows_of, skipped_of
 from recompile_watch.report.safe import safe
-from recompile_watch.report.text import MIN_WIDTH
 
 _INDENT = 2
 _MAX_TEXT = 2000
@@ -24,14 +22,9 @@ _WRAPPED = 18
 
 def diagnosis_text(diagnosis: Diagnosis, *, encoding: str, width: int, is_terminal: bool, has_color: bool) -> str:
     """The report. encoding: of where it will be shown; without Unicode it gets plain signs. width: columns, at least 40."""
-    shown = io.StringIO()
-    console = Console(
-        file=shown, width=max(width, MIN_WIDTH), force_terminal=is_terminal, no_color=not has_color, markup=False, highlight=False, emoji=False,
-        color_system="auto" if has_color and is_terminal else None, legacy_windows=False,
-    )  # fmt: skip
-    _print(console, diagnosis)
-    text = "\n".join(line.rstrip() for line in shown.getvalue().split("\n"))
-    return text if "utf" in encoding.lower() else text.translate(_PLAIN_SIGNS)
+    return printed(
+        lambda console: _print(console, diagnosis), _PLAIN_SIGNS, encoding=encoding, width=width, is_terminal=is_terminal, has_color=has_color
+    )
 
 
 def _print(console: Console, diagnosis: Diagnosis) -> None:

@@ -3,8 +3,6 @@
 Log text goes through ``safe`` and into ``Text`` objects, so neither control codes nor rich's markup in it have an effect.
 """
 
-import io
-
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
@@ -13,6 +11,7 @@ from rich.text import Text
 from recompile_watch.core.analysis import Report, SourceReport
 from recompile_watch.core.findings import Evidence, Finding, severities
 from recompile_watch.report.blocks import Block, blocks_of, title_of
+from recompile_watch.report.console import printed
 from recompile_watch.report.numbers import print_numbers
 from recompile_watch.report.safe import safe
 from recompile_watch.report.times import Clock, count_text, size_text
@@ -30,7 +29,6 @@ from recompile_watch.report.words import (
 )  # fmt: skip
 
 PLAIN_WIDTH = 100
-MIN_WIDTH = 40
 _MAX_BLOCKS = 15
 _MAX_NOTES = 10
 _MAX_SOURCES = 8
@@ -52,14 +50,9 @@ _MAX_APPLY = 2000
 
 def report_text(report: Report, *, encoding: str, width: int, is_terminal: bool, has_color: bool) -> str:
     """The report. encoding: of where it will be shown; without Unicode it gets plain signs. width: columns, at least 40."""
-    shown = io.StringIO()
-    console = Console(
-        file=shown, width=max(width, MIN_WIDTH), force_terminal=is_terminal, no_color=not has_color, markup=False, highlight=False, emoji=False,
-        color_system="auto" if has_color and is_terminal else None, legacy_windows=False,
-    )  # fmt: skip
-    _Printer(console, report).print()
-    text = "\n".join(line.rstrip() for line in shown.getvalue().split("\n"))
-    return text if "utf" in encoding.lower() else text.translate(_PLAIN_SIGNS)
+    return printed(
+        lambda console: _Printer(console, report).print(), _PLAIN_SIGNS, encoding=encoding, width=width, is_terminal=is_terminal, has_color=has_color
+    )
 
 
 class _Printer:
