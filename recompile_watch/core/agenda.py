@@ -1,9 +1,6 @@
 """The agenda: what has to be done when, so that nothing is looked at before its time."""
 
 import heapq
-from collections.abc import Iterable
-
-Due = tuple[str, float | None]
 
 
 class Agenda:
@@ -22,11 +19,6 @@ class Agenda:
             heapq.heappush(self._heap, (due, key))
             if len(self._heap) > 4 * len(self._due) + 1024:
                 self._heap = sorted((due, key) for key, due in self._due.items())
-
-    def set_all(self, dues: Iterable[Due]) -> None:
-        """Sets several."""
-        for key, due in dues:
-            self.set(key, due)
 
     def next(self) -> tuple[float, str] | None:
         """The earliest due time with its key; of equal times the key that comes first in the alphabet."""

@@ -16,14 +16,14 @@ from typing import IO
 from recompile_watch.core.diagnostic_runs import Failed, NotRun, RunEnd, end_of
 from recompile_watch.core.errors import DiagnosisError
 from recompile_watch.core.units import duration_text
-from recompile_watch.respond.worker_process import MARK, kill_marked, marked
+from recompile_watch.respond.pipes import read_ready
+from recompile_watch.respond.worker_process import MARK, kill_marked, kill_marked_now
 
 MAX_REPORT_BYTES = 8 << 20
 _MAX_ERROR_BYTES = 1 << 16
 _LEAVE_S = 10.0  # for the diagnostic to end its workers when it is told to end
 _SWEEP_S = 5.0
 _LOOK_S = 0.1
-_CHUNK_BYTES = 1 << 16
 _NOT_RUN = 3  # exit status: inconclusive, or not run
 _WRONG = (64, 78)  # usage, configuration: the same again the next time
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -96,7 +96,7 @@ class DiagnosticProcess:
             self._hurry(child, now)
             return None
         child.gone_at = now if child.gone_at is None else child.gone_at
-        if not _sweep(child.mark) and now < child.gone_at + _SWEEP_S:
+        if not kill_marked_now(child.mark) and now < child.gone_at + _SWEEP_S:
             child.look_at = now + _LOOK_S
             return None
         _close(child.process)
@@ -119,7 +119,11 @@ class DiagnosticProcess:
 
     def _listen(self, child: _Child) -> None:
         for pipe, heard in ((child.process.stdout, child.output), (child.process.stderr, child.errors)):
-            if pipe is not None and not pipe.closed and _read(pipe, heard):
+            if pipe is None or pipe.closed:
+                continue
+            more, has_ended = read_ready(pipe.fileno(), MAX_REPORT_BYTES - len(heard))
+            heard += more
+            if has_ended:
                 pipe.close()
         del child.errors[:-_MAX_ERROR_BYTES]
         if len(child.output) > MAX_REPORT_BYTES:
@@ -169,30 +173,6 @@ def _ended(child: _Child) -> Ended:
 def _last_line(text: bytearray) -> str:
     lines = [line for line in text.decode("utf-8", "replace").splitlines() if line.strip()]
     return lines[-1].removeprefix("recompile-watch: ").strip()[:500] if lines else ""
-
-
-def _sweep(mark: str) -> bool:
-    """Kills what still carries the mark; True when nothing does."""
-    left = marked(mark)
-    for pid in left:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, signal.SIGKILL)
-    return not left
-
-
-def _read(pipe: IO[bytes], heard: bytearray) -> bool:
-    """Takes what is there; True at its end."""
-    while len(heard) <= MAX_REPORT_BYTES:
-        try:
-            chunk = os.read(pipe.fileno(), _CHUNK_BYTES)
-        except BlockingIOError:
-            return False
-        except OSError:
-            return True
-        if not chunk:
-            return True
-        heard += chunk
-    return False
 
 
 def _pipes(process: subprocess.Popen[bytes]) -> list[IO[bytes]]:

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from recompile_watch.core.errors import DeliveryError
 from recompile_watch.core.messages import Outcome, Reason, Retry
+from recompile_watch.respond.pipes import read_ready
 from recompile_watch.respond.receivers import ReceiverSettings
 from recompile_watch.respond.wire import MAX_LINE_BYTES, Greeting, Job, Order, greeting_line, order_line, outcome_of
 
 _LEAVE_S = 2.0  # a sender whose input has ended leaves in a few milliseconds
-_READ_BYTES = 1 << 16
 # What a sender needs of the daemon's environment and what holds no secret. Everything else stays behind.
 _OPEN = frozenset({"PATH", "HOME", "LANG", "TZ", "TMPDIR", "VIRTUAL_ENV", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "SYSTEMROOT"})
 _OPEN_PREFIXES = ("LC_", "PYTHON", "XDG_", "MPL")
@@ -132,7 +132,8 @@ class SenderProcess:
             return
         if self._unsent:
             self._write()
-        has_ended = self._read(self._process.stdout.fileno())
+        more, has_ended = read_ready(self._process.stdout.fileno(), MAX_LINE_BYTES - len(self._unread))
+        self._unread += more
         while self._process is not None and b"\n" in self._unread:
             line, _, self._unread = self._unread.partition(b"\n")
             yield from self._understood(line, now)
@@ -142,20 +143,6 @@ class SenderProcess:
             yield from self._broken(Reason.SENDER, "the sender spoke nonsense", now)
         elif has_ended:
             yield from self._broken(Reason.SENDER, "the sender ended before it had an outcome", now)
-
-    def _read(self, fd: int) -> bool:
-        """Takes what is there; True when the sender has closed its output."""
-        while len(self._unread) <= MAX_LINE_BYTES:
-            try:
-                chunk = os.read(fd, _READ_BYTES)
-            except BlockingIOError:
-                return False
-            except OSError:
-                return True
-            if not chunk:
-                return True
-            self._unread += chunk
-        return False
 
     def _understood(self, line: bytes, now: float) -> Iterator[tuple[str, Outcome]]:
         with contextlib.suppress(DeliveryError):

@@ -103,11 +103,17 @@ def _end(process: subprocess.Popen[bytes], mark: str) -> None:
 def kill_marked(mark: str, limit_s: float) -> None:
     """Kills everything that carries a mark, and waits until it is gone."""
     end = time.monotonic() + limit_s
-    while (left := marked(mark)) and time.monotonic() < end:  # again: what is being killed may have started another
-        for pid in left:
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
+    while not kill_marked_now(mark) and time.monotonic() < end:  # again: what is being killed may have started another
         time.sleep(0.01)
+
+
+def kill_marked_now(mark: str) -> bool:
+    """Kills everything that carries a mark; True when nothing does."""
+    left = marked(mark)
+    for pid in left:
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
+    return not left
 
 
 def marked(mark: str) -> list[int]:
