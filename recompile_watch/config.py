@@ -6,7 +6,7 @@ What only a report needs is loaded by the functions that read it.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,12 +25,14 @@ if TYPE_CHECKING:
     from recompile_watch.respond.diagnose_settings import DiagnoseSettings
 
 _ENDING = ".toml"
-_KEPT_RULES, _KEPT_LITERALS = "rules.json", "literals.hs"
+_KEPT_RULES, _KEPT_CATALOG, _KEPT_LITERALS = "rules.json", "catalog.json", "literals.hs"
 CATALOG_FOLDERS = ("remedies", "settings")
 _MODELS_FOLDER = "models"
 _MAX_RULE_FILE_BYTES = 4 << 20
 _MAX_TEXT_BYTES = 256 << 20
 _MAX_ENV_BYTES = 1 << 20
+
+Entries = dict[str, list[dict[str, object]]]  # of JSON: the entries of each file, or of each table
 
 
 def load_rules(extra: Sequence[Path] = ()) -> Ruleset:
@@ -64,29 +66,30 @@ def _shipped_rules() -> list[list[Rule]]:
     files = _rule_files(shipped_rules(), mistakes)
     if mistakes:
         raise RuleError("\n".join(mistakes))
+    return _rules(_read_once(_KEPT_RULES, files, _read_entries))
+
+
+def _read_once(name: str, files: list[Path], read: Callable[[list[Path]], Entries]) -> Entries:
+    """What ``read`` makes of the files, unless that was kept."""
     state = state_of(files)
-    entries = _kept_entries(state)
-    if entries is None:
-        entries = _read_entries(files)
-        keep(_KEPT_RULES, state, json.dumps(entries).encode())
-    return _rules(entries)
-
-
-def _kept_entries(state: State | None) -> Mapping[str, list[dict[str, object]]] | None:
-    content = kept(_KEPT_RULES, state)
+    content = kept(name, state)
     try:
-        return None if content is None else json.loads(content)
+        known: Entries | None = None if content is None else json.loads(content)
     except (ValueError, RecursionError):
-        return None
+        known = None
+    if known is None:
+        known = read(files)
+        keep(name, state, json.dumps(known).encode())
+    return known
 
 
-def _rules(files: Mapping[str, list[dict[str, object]]]) -> list[list[Rule]]:
+def _rules(files: Entries) -> list[list[Rule]]:
     return [[rule_of(entry, file) for entry in entries] for file, entries in files.items()]
 
 
-def _read_entries(places: Sequence[Path]) -> dict[str, list[dict[str, object]]]:
+def _read_entries(places: Sequence[Path]) -> Entries:
     """The entries of each file. Raises RuleError with all mistakes, one line each."""
-    files: dict[str, list[dict[str, object]]] = {}
+    files: Entries = {}
     mistakes: list[str] = []
     for place in places:
         for file in _rule_files(place, mistakes):
@@ -108,16 +111,17 @@ def load_catalog(models_file: str | None = None) -> Catalog:
 
     Raises RuleError or ConfigError with all mistakes.
     """
-    from recompile_watch.core.remedies import parse_catalog
+    from recompile_watch.core.remedies import catalog_of, parse_tables
 
-    return parse_catalog(_catalog_texts(*CATALOG_FOLDERS), load_models(models_file))
+    tables = _read_once(_KEPT_CATALOG, _catalog_files(*CATALOG_FOLDERS), lambda files: parse_tables(_texts(files)))
+    return catalog_of(tables, load_models(models_file))
 
 
 def load_models(models_file: str | None = None) -> Models:
     """The models that ship, and those of the user's file, which adds to them. Raises ConfigError with all mistakes."""
     from recompile_watch.core.model_files import parse_models
 
-    texts = _catalog_texts(_MODELS_FOLDER)
+    texts = _texts(_catalog_files(_MODELS_FOLDER))
     if models_file is not None:
         text = _text(Path(models_file), _MAX_RULE_FILE_BYTES, "; --models takes a file", "; a models file is a page of text", "; save it as UTF-8")
         texts.append((models_file, text))
@@ -149,9 +153,13 @@ def read_env_files(models: Models, models_file: str | None) -> tuple[tuple[EnvFi
     return tuple(files), tuple(errors)
 
 
-def _catalog_texts(*folders: str) -> list[tuple[str, str]]:
-    """The TOML files of the folders beside the rules, each with its name."""
-    files = [file for name in folders for file in sorted((shipped_rules() / name).glob(f"*{_ENDING}"))]
+def _catalog_files(*folders: str) -> list[Path]:
+    """The TOML files of the folders beside the rules."""
+    return [file for name in folders for file in sorted((shipped_rules() / name).glob(f"*{_ENDING}"))]
+
+
+def _texts(files: Sequence[Path]) -> list[tuple[str, str]]:
+    """What the files say, each with its name."""
     return [(f"{file.parent.name}/{file.name}", _rule_text(file)) for file in files]
 
 

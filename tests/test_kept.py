@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from recompile_watch import config
-from recompile_watch.config import load_matcher, load_rules, read_rules, shipped_rules
+from recompile_watch.config import load_catalog, load_matcher, load_rules, read_rules, shipped_rules
 from recompile_watch.core import scan
 from recompile_watch.core.errors import RuleError
 from recompile_watch.core.rules import Rule, Ruleset, merge
@@ -102,6 +102,19 @@ def test_a_broken_file_is_made_anew(folder: Path, content: bytes | None) -> None
     assert facts(load_rules()) == facts(merge(read_rules([config.shipped_rules()])))
     mark(folder)
     assert is_kept()
+
+
+def test_the_catalog_is_parsed_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second time no remedy is parsed, and the catalog says the same; a file changed since is read."""
+    monkeypatch.setattr(config, "_MODELS_FOLDER", "none")
+    first = load_catalog()
+    with monkeypatch.context() as once:
+        once.setattr(config, "_texts", lambda files: pytest.fail("parsed again") if files else [])
+        assert load_catalog() == first
+    file = next((config.shipped_rules() / "remedies").glob("*.toml"))
+    file.write_text("[[remedy]]\nkey = 'x'\n")
+    with pytest.raises(RuleError, match="is missing"):
+        load_catalog()
 
 
 TEXT = b"torch._dynamo hit config.recompile_limit (8)\n"

@@ -57,6 +57,8 @@ _REQUIRED = {
     "setting": ("name", "kind", "since"), "ineffective": ("names", "instead"), "known": ("names", "source"), "cause": ("name", "looks"),
 }  # fmt: skip
 
+Tables = dict[str, list[dict[str, object]]]  # the entries of each table, without a mistake
+
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
@@ -152,9 +154,9 @@ def _preference(remedy: Remedy, torch: VersionRange) -> tuple[bool, bool, int, i
     return (not remedy.kinds, not is_sure, -major if is_sure else major, -minor if is_sure else minor)
 
 
-def parse_catalog(texts: Iterable[tuple[str, str]], models: Models | None = None) -> Catalog:
-    """The catalog of several TOML files, each with its name, and of the models. Raises RuleError with all mistakes, one line each."""
-    tables: dict[str, list[dict[str, object]]] = {name: [] for name in _TABLES}
+def parse_tables(texts: Iterable[tuple[str, str]]) -> Tables:
+    """What several TOML files say, each with its name. Raises RuleError with all mistakes, one line each."""
+    tables: Tables = {name: [] for name in _TABLES}
     mistakes: list[str] = []
     for source, text in texts:
         try:
@@ -175,10 +177,11 @@ def parse_catalog(texts: Iterable[tuple[str, str]], models: Models | None = None
         mistakes = _unknown_names(tables)
     if mistakes:
         raise RuleError("\n".join(mistakes))
-    return _catalog(tables, models or Models())
+    return tables
 
 
-def _catalog(tables: dict[str, list[dict[str, object]]], models: Models) -> Catalog:
+def catalog_of(tables: Tables, models: Models) -> Catalog:
+    """The catalog that the tables make, with the models."""
     settings = [_setting(entry) for entry in tables["setting"]]
     return Catalog(
         tuple(_remedy(entry) for entry in tables["remedy"]),
@@ -266,7 +269,7 @@ def _is_pattern(pattern: str) -> bool:
     return True
 
 
-def _unknown_names(tables: dict[str, list[dict[str, object]]]) -> list[str]:
+def _unknown_names(tables: Tables) -> list[str]:
     """What refers to something that no file defines: remedies of a case, settings of a remedy in its versions."""
     keys = {str(entry["key"]) for entry in tables["remedy"]}
     found = [f"case {entry['id']}: unknown remedy '{key}'" for entry in tables["case"] for key in _list(entry, "remedies") if key not in keys]

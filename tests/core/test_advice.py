@@ -15,7 +15,7 @@ from recompile_watch.core.causes import parse_reason
 from recompile_watch.core.errors import RuleError
 from recompile_watch.core.findings import Finding
 from recompile_watch.core.patterns import patterns_of
-from recompile_watch.core.remedies import PATTERNS, PLACEHOLDERS, parse_catalog
+from recompile_watch.core.remedies import PATTERNS, PLACEHOLDERS, parse_tables
 from recompile_watch.core.versions import ANY_VERSION, VersionRange, exactly
 from recompile_watch.core.wording import CAUSES
 from tests.conftest import ROOT, engine_events, rules
@@ -202,12 +202,12 @@ verified = "v"
 def test_mistakes_in_a_catalog(text: str, words: str) -> None:
     """Each mistake names the entry and the key."""
     with pytest.raises(RuleError) as caught:
-        parse_catalog([("mine.toml", text)])
+        parse_tables([("mine.toml", text)])
     assert words in str(caught.value)
 
 
 def test_no_remedy_without_proof_or_source() -> None:
-    """What is said to work says how that is known; what it sets exists in its versions (parse_catalog checks it)."""
+    """What is said to work says how that is known; what it sets exists in its versions (parse_tables checks it)."""
     assert all(len(remedy.verified) > 10 for remedy in CATALOG.remedies)
     names = {name for remedy in CATALOG.remedies for name in re.findall(r"\bexport (\w+)=", remedy.apply)}
     wrappers = {name for _, setting in CATALOG.models.settings() for name in setting.names}
