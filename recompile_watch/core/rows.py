@@ -16,6 +16,7 @@ from recompile_watch.core.rules import Rule
 # The numbers that a report wants of a metric line, by event; a line of any other event is no metric line.
 _NUMBERS = {"gpu_memory": frozenset({"peak_mb"}), "quote": frozenset({"bid", "ask"})}
 _NUMBERS_OF_COUNTERS = frozenset({"count", "num_samples", "samples_per_batch"})
+_TELLS_COUNTERS = ("symbol", "num_samples", "samples_per_batch")
 _NAMES = frozenset({"stage", "model", "symbol"})
 _NAME = re.compile(r"\(\?P<(\w+)>")
 # What may hold digits in a pattern that makes no difference between them: bounds of a repeat, names of groups.
@@ -52,12 +53,12 @@ class HeaderForm(NamedTuple):
 class RowForm(NamedTuple):
     """What all lines of one shape have in common, which name the same things.
 
-    settings: where those stand by which call counters are told apart. numbers: where each number stands that a report
-    wants. stage, model, symbol: what they name.
+    head: the beginning of the line, up to the last of what tells call counters apart. numbers: where each number stands
+    that a report wants. stage, model, symbol: what they name.
     """
 
     header: HeaderForm
-    settings: slice
+    head: slice
     numbers: Mapping[str, slice]
     stage: str | None = None
     model: str | None = None
@@ -104,9 +105,8 @@ class RowPattern(NamedTuple):
         names = {name: None if value is None else value.decode().strip() for name, value in found.items() if name in _NAMES}
         fixed = {name: value for name, value in self.rule.values.items() if name in _NAMES and isinstance(value, str)}
         numbers = {name: slice(*match.span(name)) if found.get(name) else _NOWHERE for name in self.numbers}
-        settings = [match.span(name) for name in ("num_samples", "samples_per_batch") if found.get(name)]
-        span = slice(min(settings)[0], max(settings)[1]) if settings else _NOWHERE
-        return RowForm(header, span, numbers, **{**fixed, **names})
+        head = max([header.size, *(match.end(name) for name in _TELLS_COUNTERS if found.get(name))])
+        return RowForm(header, slice(head), numbers, **{**fixed, **names})
 
 
 class Shapes:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from recompile_watch.core.events import Event
 from recompile_watch.core.prefix_grammar import Stamp
 from recompile_watch.core.readers import spread_bps
-from recompile_watch.core.rows import HEADER, HeaderForm, RowForm, RowPattern, Rows
+from recompile_watch.core.rows import HEADER, RowForm, RowPattern, Rows
 from recompile_watch.core.rules import captures
 from recompile_watch.core.sightings import Fields, TableRows, decode, extra_fields, number, typed, typed_fields
 from recompile_watch.core.sums import real_quotes
@@ -63,16 +63,16 @@ class Metrics(NamedTuple):
     def counters(self) -> Iterator[tuple[int, int, Settings]]:
         """The lines that show a call counter: index, calls, and settings (number of samples, samples per batch).
 
-        Of those that differ from the one before them in nothing but their calls only the first.
+        Of those that begin like the one before them only the first.
         """
-        before: tuple[str | None, HeaderForm, bytes, bytes] | None = None
+        before = b""
         for index, (by, text, form) in enumerate(zip(self.by, self.texts, self.forms, strict=True)):
             if by.counts:
-                key = (form.symbol, form.header, text[: form.header.size], text[form.settings])
-                if key != before:
+                head = text[form.head]
+                if head != before:
                     calls, samples, batch = (_int(text[form.numbers[name]]) for name in _COUNTER)
                     if calls is not None:
-                        before = key
+                        before = head
                         yield index, calls, (samples, batch)
 
 

@@ -221,12 +221,11 @@ def _one_memory(part: _Part, stage: str | None, model: str | None, groups: list[
 
 
 def _counts(rows: Rows) -> list[Count]:
-    """The counters; of lines that only differ in their count only the first is looked at."""
-    pairs = list(zip(rows.lines, rows.forms, strict=True))
-    keys = [(form.symbol, form.header, line[: form.header.size], line[form.settings]) for line, form in pairs]
+    """The counters; of neighbours that begin alike only the first is looked at."""
+    heads = [line[form.head] for line, form in zip(rows.lines, rows.forms, strict=True)]
     found: list[Count] = []
-    for index in [0, *compress(range(1, len(keys)), map(ne, keys, keys[1:]))]:
-        line, form = pairs[index]
+    for index in [0, *compress(range(1, len(heads)), map(ne, heads, heads[1:]))]:
+        line, form = rows.lines[index], rows.forms[index]
         calls, number, batch = [_int(line[form.numbers[name]]) for name in _COUNTER]
         if calls is not None:
             found.append((rows.offsets[index], form.header.stamp(line), calls, form.model, form.symbol, (number, batch)))
