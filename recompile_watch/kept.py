@@ -1,4 +1,4 @@
-"""What takes long to make at every start, kept in a folder of the user's own: the shipped rules as they were read, their literals compiled.
+"""What takes long to make at every start, kept in a folder of the user's own: the shipped rules and remedies as they were read, literals compiled.
 
 Nothing of a log is kept. What cannot be read or trusted counts as not there; what cannot be written is not kept.
 """
@@ -61,8 +61,10 @@ def _line_of(state: State) -> bytes:
 
 def _own_folder(*, make: bool = False) -> str | None:
     """The folder, if it is this user's own and nobody else may write to it."""
-    base = os.environ.get("XDG_CACHE_HOME") or ""
-    folder = f"{base if base.startswith('/') else os.path.expanduser('~/.cache')}/recompile-watch"  # noqa: PTH111
+    folder = os.environ.get("CACHE_DIRECTORY") or ""  # of a systemd unit
+    if not folder.startswith("/"):
+        base = os.environ.get("XDG_CACHE_HOME") or ""
+        folder = f"{base if base.startswith('/') else os.path.expanduser('~/.cache')}/recompile-watch"  # noqa: PTH111
     try:
         if make:
             os.makedirs(folder, 0o700, exist_ok=True)  # noqa: PTH103

@@ -1,17 +1,24 @@
 """When the New York Stock Exchange is open: 09:30 to 16:00, half days to 13:00, closed on weekends and holidays.
 
 The calendar is the package ``holidays``, which is maintained and needs no pandas. Importing it costs a fifth of a second
-and some 18 MB, so that it is done when the first question about a weekday comes.
+and some 18 MB, so its days of a year are kept, for as long as the same version is installed.
 """
 
-from collections.abc import Callable, Container
+import json
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime, time
 from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import cast
 from zoneinfo import ZoneInfo
+
+from recompile_watch.kept import keep, kept, state_of
 
 ZONE = ZoneInfo("America/New_York")
 OPENS, CLOSES, CLOSES_EARLY = time(9, 30), time(16), time(13)
 SATURDAY = 5
+_TELLS_VERSION = ("version.py", "financial/ny_stock_exchange.py")  # of the package holidays
 
 
 def is_market_open(at: float) -> bool:
@@ -23,13 +30,32 @@ def is_market_open(at: float) -> bool:
     return closes is not None and here.time() < closes
 
 
-@lru_cache(maxsize=64)
 def _closing(day: date) -> time | None:
     """When trading ends on a weekday; None where it is a holiday."""
+    return {"closed": None, "half": CLOSES_EARLY}.get(_days(day.year).get(day.isoformat(), ""), CLOSES)
+
+
+@lru_cache(maxsize=8)
+def _days(year: int) -> Mapping[str, str]:
+    """The weekdays of a year that are ``closed`` or ``half``, by ISO date."""
+    spec = find_spec("holidays")
+    state = None if spec is None or spec.origin is None else state_of([Path(spec.origin).parent / name for name in _TELLS_VERSION])
+    name = f"market-{year}.json"
+    content = kept(name, state)
+    try:
+        known = None if content is None else json.loads(content)
+    except (ValueError, RecursionError):
+        known = None
+    if not isinstance(known, dict):
+        known = _days_anew(year)
+        keep(name, state, json.dumps(known).encode())
+    return cast(Mapping[str, str], known)
+
+
+def _days_anew(year: int) -> Mapping[str, str]:
     from holidays.constants import HALF_DAY, PUBLIC
     from holidays.financial.ny_stock_exchange import NewYorkStockExchange
 
-    exchange: Callable[..., Container[date]] = NewYorkStockExchange
-    if day in exchange(years=[day.year], categories=PUBLIC):
-        return None
-    return CLOSES_EARLY if day in exchange(years=[day.year], categories=HALF_DAY) else CLOSES
+    exchange: Callable[..., Iterable[date]] = NewYorkStockExchange
+    half = {day.isoformat(): "half" for day in exchange(years=[year], categories=HALF_DAY)}
+    return half | {day.isoformat(): "closed" for day in exchange(years=[year], categories=PUBLIC)}

@@ -36,7 +36,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "watch_config": frozenset({"core", "sources", "respond", "settings", "zones"}),
     "store": frozenset({"core"}),
     "daemon": frozenset({"core", "sources", "respond", "store", "report", "config", "settings", "watch_config", "zones", "notify", "market"}),
-    "market": frozenset(),
+    "market": frozenset({"kept"}),
     "workers": frozenset(),
     "sender": frozenset({"core", "respond", "report"}),
     "notify": frozenset({"core", "respond", "report", "sender"}),

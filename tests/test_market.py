@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
+from recompile_watch import market
 from recompile_watch.market import is_market_open
 
 
@@ -30,3 +32,22 @@ from recompile_watch.market import is_market_open
 def test_trading_hours(utc: str, is_open: bool) -> None:
     """Summer time, weekends, holidays and half days are those of the exchange."""
     assert is_market_open(datetime.fromisoformat(utc).replace(tzinfo=UTC).timestamp()) is is_open
+
+
+def test_the_calendar_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A later program takes the days of a year from what was kept, and they are the same; of another year they are made."""
+    monkeypatch.setenv("CACHE_DIRECTORY", str(tmp_path / "cache"))
+    made = [market._days.__wrapped__(2025), market._days.__wrapped__(2026)]
+    monkeypatch.setattr(market, "_days_anew", lambda year: {})
+    assert [market._days.__wrapped__(2025), market._days.__wrapped__(2026)] == made
+    assert market._days.__wrapped__(2027) == {}
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null"])
+def test_a_broken_calendar_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
+    """What was kept and cannot be read counts as not there."""
+    monkeypatch.setenv("CACHE_DIRECTORY", str(tmp_path))
+    made = market._days.__wrapped__(2025)
+    file = tmp_path / "market-2025.json"
+    file.write_bytes(file.read_bytes().partition(b"\n")[0] + b"\n" + content)
+    assert market._days.__wrapped__(2025) == made != {}

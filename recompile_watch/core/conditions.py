@@ -1,6 +1,6 @@
 """All conditions together: which events each of them takes, and what they say."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from heapq import merge
 from operator import itemgetter
 
@@ -55,9 +55,10 @@ class Conditions:
         """True when none of the conditions must see each event of a kind by itself."""
         return len(self._of_runs.get(kind, ())) == len(self._by_kind.get(kind, ()))
 
-    def take_run(self, run: Run, source: str) -> Iterator[tuple[int, Signal]]:
+    def take_run(self, run: Run, source: str) -> Iterable[tuple[int, Signal]]:
         """What the events of a run make them say, in their order."""
-        return merge(*(condition.take_run(run, source) for condition in self._of_runs.get(run.kind, ())), key=itemgetter(0))
+        found = [condition.take_run(run, source) for condition in self._of_runs.get(run.kind, ())]
+        return found[0] if len(found) == 1 else merge(*found, key=itemgetter(0))
 
     def matters(self, event: Event, sight: Sight) -> bool:
         """False for an event that is no problem at its time."""

@@ -3,7 +3,7 @@
 The watch gives out what each call measured and remembers nothing of it; whoever keeps the hours adds that to them.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
@@ -86,6 +86,7 @@ class Measured:
     def __init__(self, strategies: tuple[str, ...]) -> None:
         self._strategies = strategies
         self._hours: dict[Key, Hour] = {}
+        self._peaks: defaultdict[tuple[int, object, object], list[object]] = defaultdict(list)
 
     def take(self, event: Event, at: float, model_of: Callable[[Event], str | None]) -> None:
         """Takes an event of the hour in which ``at`` lies, in epoch seconds."""
@@ -98,11 +99,8 @@ class Measured:
         """Takes many events of one kind at once, with the time of each."""
         columns = [run.column(name) for name in MEASURED.get(run.kind, ())]
         if run.kind == "gpu_memory":
-            alike: dict[tuple[int, object, object], list[object]] = {}
             for at, model, stage, peak in zip(times, *columns, strict=True):
-                alike.setdefault((int(at // HOUR_S), model, stage), []).append(peak)
-            for (hour, model, stage), peaks in alike.items():
-                self._add(hour * HOUR_S, "memory_mb", _memory_of(model, stage), *map(number, peaks))
+                self._peaks[int(at // HOUR_S), model, stage].append(peak)
         elif columns:
             for at, row in zip(times, zip(*columns, strict=True), strict=True):
                 self.take_fields(run.kind, dict(zip(MEASURED[run.kind], row, strict=True)).get, at)
@@ -125,6 +123,9 @@ class Measured:
 
     def given(self) -> Mapping[Key, Hour]:
         """What was measured since the last call."""
+        for (hour, model, stage), peaks in self._peaks.items():
+            self._add(hour * HOUR_S, "memory_mb", _memory_of(model, stage), *map(number, peaks))
+        self._peaks.clear()
         hours, self._hours = self._hours, {}
         return hours
 

@@ -6,6 +6,7 @@ something is to be said of one: ``Run.event`` gives the very event that reading 
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import groupby, pairwise, repeat
 from math import inf
 from operator import attrgetter, itemgetter
@@ -25,15 +26,22 @@ _SHORT = 10  # a number of so few digits needs no look at what it may be
 Settings = tuple[int | None, int | None]
 
 
-class Metrics(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Metrics:
     """Metric lines of one kind, in log order: the rule's pattern, the line and its form, of each."""
 
     by: Sequence[RowPattern]
     texts: Sequence[bytes]
     forms: Sequence[RowForm]
+    _columns: dict[str, Sequence[object]] = field(default_factory=dict, compare=False, repr=False)
 
     def column(self, name: str) -> Sequence[object]:
         """A name, or a number that a report wants, of all lines; None where a line shows none."""
+        if name not in self._columns:
+            self._columns[name] = self._column(name)
+        return self._columns[name]
+
+    def _column(self, name: str) -> Sequence[object]:
         if name in _NAMES:
             return list(map(attrgetter(name), self.forms))
         return _numbers([text[form.numbers[name]] for text, form in zip(self.texts, self.forms, strict=True)])

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, date, datetime, tzinfo
-from itertools import islice, repeat
 from typing import Any
 
 from recompile_watch.core.bulk import Bulk
@@ -16,6 +15,7 @@ from recompile_watch.core.scan import Matcher
 from recompile_watch.core.streams import Piece, Position, Seen, Stream
 from recompile_watch.core.times import TimeOptions
 from recompile_watch.daemon.followers import Follower
+from recompile_watch.daemon.places import Places
 from recompile_watch.sources.marks import Chunk, GenerationEnded, GenerationStarted, mark_to_json
 from recompile_watch.sources.retirement import Retired
 from recompile_watch.store import Changes
@@ -24,7 +24,6 @@ from recompile_watch.zones import LocalZone
 SETTLE_S = 0.25  # a record is written at once; without a line for so long it is complete
 POLLS = 4  # that one look at a source takes of a burst
 READ_BYTES = 1 << 19  # less than a block of a file, so that each poll gives one
-MAX_PLACES = 10_000
 LINES_BEFORE, LINES_AFTER = 1, 5
 
 
@@ -55,7 +54,7 @@ class SourceReading:
         self.follower = follower
         self._zone, self._rules, self._matcher, self._bulk = zone, rules, matcher, Bulk.of(rules)
         self._growing: dict[str, _Growing] = {}
-        self._generation_of: dict[tuple[str, int], int] = {}
+        self._places = Places()
         self._troubles: list[Trouble] = []
         self._is_new = True
         for stream, state in saved.items():
@@ -141,7 +140,7 @@ class SourceReading:
 
     def excerpt(self, place: Place) -> Excerpt | None:
         """The lines around an event of this source, while they can still be read."""
-        generation = self._generation_of.get((place.source, place.offset))
+        generation = self._places.generation_of(place.source, place.offset)
         if generation is None:
             return None
         around = self.follower.excerpt(place.source, generation, place.offset, LINES_BEFORE, LINES_AFTER)
@@ -171,10 +170,7 @@ class SourceReading:
 
     def _heard(self, stream: str, seen: list[Seen], lines: int) -> Heard:
         for item in seen:
-            offsets = item.event.offsets if isinstance(item.event, Run) else (item.event.offset,)
-            self._generation_of.update(dict.fromkeys(zip(repeat(stream), offsets, strict=False), item.generation))
-        for place in list(islice(self._generation_of, max(0, len(self._generation_of) - MAX_PLACES))):
-            del self._generation_of[place]
+            self._places.add(stream, item.event.offsets if isinstance(item.event, Run) else (item.event.offset,), item.generation)
         return Heard(self.name, stream, tuple(item.event for item in seen), lines)
 
     def _growing_of(self, stream: str) -> _Growing:
