@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,7 +13,7 @@ import pytest
 
 from recompile_watch.core import casebook, times
 from recompile_watch.core.messages import Delivered, Reason, Refused
-from recompile_watch.daemon import readings, series
+from recompile_watch.daemon import places, series
 from recompile_watch.store import TABLES
 from tests.daemon.world import CONFIG, START, World, limit_hit
 
@@ -71,7 +71,7 @@ def held(thing: object, seen: set[int], depth: int = 0) -> int:
     inside: list[object] = []
     if isinstance(thing, Mapping):
         inside = [*thing.keys(), *thing.values()]
-    elif isinstance(thing, list | tuple | set | frozenset):
+    elif isinstance(thing, list | tuple | set | frozenset | deque):
         inside = list(thing)
     elif type(thing).__module__.startswith("recompile_watch"):
         names = [*getattr(thing, "__dict__", {}), *(name for kind in type(thing).__mro__ for name in getattr(kind, "__slots__", ()))]
@@ -81,7 +81,7 @@ def held(thing: object, seen: set[int], depth: int = 0) -> int:
 
 def test_after_two_years_nothing_is_larger_than_after_three_months(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A new log name, new symbols, functions and processes each day, and messages that nobody took."""
-    for module, name in ((casebook, "MAX_RAW"), (readings, "MAX_PLACES"), (series, "MAX_HELD"), (times, "_KNOWN_TIMES"), (times, "_KNOWN_HOURS")):
+    for module, name in ((casebook, "MAX_RAW"), (places, "MAX_PLACES"), (series, "MAX_HELD"), (times, "_KNOWN_TIMES"), (times, "_KNOWN_HOURS")):
         monkeypatch.setattr(module, name, 50)  # what spares work is bounded by these, and would go on growing up to them
     world = World(tmp_path, LIVES + "[retention]\nmax_series = 50\n")
     sizes: dict[int, tuple[Counter[str], int, int]] = {}
