@@ -84,16 +84,34 @@ class Metrics:
                         yield index, calls, (samples, batch)
 
 
+class Lines(NamedTuple):
+    """Line numbers that are counted when one is asked for. region: the bytes. base: its offset. known: offset and number of a line in it."""
+
+    region: bytes
+    base: int
+    known: tuple[int, int]
+
+    def at(self, offset: int) -> int:
+        """The number of the line that begins there, behind the known one."""
+        begin, line = self.known
+        return line + self.region.count(b"\n", begin - self.base, offset - self.base)
+
+    def moved(self, offset: int, line: int) -> "Lines":
+        """The same so many bytes and lines further on."""
+        return Lines(self.region, self.base + offset, (self.known[0] + offset, self.known[1] + line))
+
+
 class Run(NamedTuple):
     """Events of one kind that follow each other, as many in one.
 
-    offsets, lines: the place of each. cells: what they say. times: of each, as in ``Event``; empty until they are resolved.
+    offsets, lines: the place of each; lines are counted, or those of a table. cells: what they say. times: of each, as in
+    ``Event``; empty until they are resolved.
     """
 
     kind: str
     source: str
     offsets: Sequence[int]
-    lines: Sequence[int]
+    lines: Lines | Sequence[int]
     cells: Metrics | TableRows
     times: Sequence[str | None] = ()
 
@@ -113,8 +131,9 @@ class Run(NamedTuple):
     def event(self, index: int) -> Event:
         """One of them."""
         extra = self.cells.row(index)
+        line = self.lines.at(self.offsets[index]) if isinstance(self.lines, Lines) else self.lines[index]
         return Event(
-            self.kind, self.source, self.lines[index], self.offsets[index], self.times[index],
+            self.kind, self.source, line, self.offsets[index], self.times[index],
             None, None, None, None, None, None, (), False, extra,
         )  # fmt: skip
 
@@ -125,14 +144,14 @@ class Run(NamedTuple):
     def cut(self, begin: int, end: int) -> "Run":
         """Those from one to another; a table stays whole."""
         assert isinstance(self.cells, Metrics)
-        return self._replace(
-            offsets=self.offsets[begin:end], lines=self.lines[begin:end], cells=self.cells.cut(begin, end), times=self.times[begin:end]
-        )
+        return self._replace(offsets=self.offsets[begin:end], cells=self.cells.cut(begin, end), times=self.times[begin:end])
 
     def moved(self, offset: int, line: int) -> "Run":
         """The same so many bytes and lines further on."""
-        offsets = [one + offset for one in self.offsets] if offset else self.offsets
-        return self._replace(offsets=offsets, lines=[one + line for one in self.lines]) if offset or line else self
+        if not offset and not line:
+            return self
+        lines = self.lines.moved(offset, line) if isinstance(self.lines, Lines) else [one + line for one in self.lines]
+        return self._replace(offsets=[one + offset for one in self.offsets] if offset else self.offsets, lines=lines)
 
 
 def runs_of(source: str, rows: Sequence[Rows], tables: Sequence[TableRows], borders: Sequence[int]) -> list[Run]:
@@ -148,26 +167,25 @@ def _table_run(source: str, table: TableRows) -> Run:
 
 
 def _metric_runs(source: str, rows: Sequence[Rows], borders: Sequence[int]) -> Iterator[Run]:
-    rows = [real_quotes(part) for part in rows]
-    lines = [line for part in rows for line in zip(part.offsets, _line_numbers(part), repeat(part.by), part.lines, part.forms, strict=False)]
-    if not lines:
+    found = [line for part in map(real_quotes, rows) for line in zip(part.offsets, repeat(part), part.lines, part.forms, strict=False)]
+    if not found:
         return
-    offsets, numbers, by, texts, forms = zip(*sorted(lines, key=itemgetter(0)), strict=True)
+    offsets, parts, texts, forms = zip(*sorted(found, key=itemgetter(0)), strict=True)
     cuts = {0, len(offsets), *(bisect_left(offsets, border) for border in borders)}
-    if len({part.by.rule.event for part in rows}) > 1:
-        cuts |= {index for index in range(1, len(by)) if by[index].rule.event != by[index - 1].rule.event}
+    if len({(part.by.rule.event, part.base) for part in rows}) > 1:
+        cuts |= {index for index, (one, other) in enumerate(pairwise(parts), 1) if _are_apart(one, other)}
+    lines = Lines(b"", 0, (0, 0))
     for begin, end in pairwise(sorted(cuts)):
-        cells = Metrics(by[begin:end], texts[begin:end], forms[begin:end])
-        yield Run(by[begin].rule.event, source, offsets[begin:end], numbers[begin:end], cells)
+        part = parts[begin]
+        known = (offsets[begin], lines.at(offsets[begin])) if lines.region is part.region else part.known
+        lines = Lines(part.region, part.base, known)
+        cells = Metrics([one.by for one in parts[begin:end]], texts[begin:end], forms[begin:end])
+        yield Run(part.by.rule.event, source, offsets[begin:end], lines, cells)
 
 
-def _line_numbers(rows: Rows) -> Iterator[int]:
-    """The line number of each row."""
-    place, line = rows.known
-    for offset in rows.offsets:
-        line += rows.region.count(b"\n", place - rows.base, offset - rows.base)
-        place = offset
-        yield line
+def _are_apart(one: Rows, other: Rows) -> bool:
+    """True for rows of different kinds, or of different blocks."""
+    return one is not other and (one.by.rule.event != other.by.rule.event or one.region is not other.region)
 
 
 def _numbers(cells: list[bytes]) -> list[float | None]:
