@@ -185,6 +185,8 @@ def _read_exception(source: str, reasons_of: Reasons, record: Record, fields: Fi
 
 def _read_compile_error(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
     """An exception of the compiler, with what it says: of an exception that wraps another one what that says."""
+    if _is_aside(record):
+        return []
     name = fields.get("exception")
     said = (
         re.search(rb"\b%s:[ \t]*(?P<text>[^\n]*)(?P<more>\n[^\n]*)?" % re.escape(name.encode()), record.message()) if isinstance(name, str) else None
@@ -199,7 +201,7 @@ def _read_compile_error(source: str, reasons_of: Reasons, record: Record, fields
 
 def _read_traceback(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
     """A traceback of the compiler whose exception no other rule knows; nothing for any other traceback."""
-    if record.head.torch[:1] in _CHATTER:
+    if _is_aside(record):
         return []
     failure = failure_of(record.texts, is_cut=record.cut, gave_way=record.gave_way)
     if failure is None:
@@ -211,6 +213,12 @@ def _read_traceback(source: str, reasons_of: Reasons, record: Record, fields: Fi
 def _read_trailed(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
     """Any failure behind which torch's own last words about a compilation stand, or a compiled module's names; nothing for any other."""
     return _read_compile_error(source, reasons_of, record, fields) if _LAST_WORDS.search(record.message()) is not None else []
+
+
+def _is_aside(record: Record) -> bool:
+    """True for an exception that torch tells of and has dealt with: chatter, or a kernel that autotuning tries and goes on without."""
+    head = record.head.torch
+    return head[:1] in _CHATTER or _TRIAL.search(head) is not None or _TRIED.search(record.message()) is not None
 
 
 def _said(text: str, more: str, message: str) -> str:
@@ -236,7 +244,9 @@ def _inner_first(text: str) -> str:
     return text if inner is None else f"{inner['error']} ({text[: inner.start()]})"
 
 
-_CHATTER = (b"V", b"D", b"I")  # levels of torch's prefix at which it tells of exceptions that it has dealt with
+_TRIAL = re.compile(rb"_inductor[./](?:select_algorithm|autotune_process)\b")  # where torch's prefix says that a line comes from
+_TRIED = re.compile(rb"Ignoring this choice|for benchmark choice |It will be ignored")
+_CHATTER = (b"V", b"D", b"I")  # levels of torch's prefix
 _CPP_ERROR = re.compile(r"(?m)^[^\n]{0,300}?\b(?P<error>(?:fatal )?error(?: \w+)?: [^\n]{1,200}|no matching function for call[^\n]{0,200})")
 _AT = re.compile(r"\bat \d+:\d+:$")  # a place in a kernel; what is wrong there stands below its source
 _IN_KERNEL = re.compile(r"(?m)^(?P<error>[A-Z]\w*(?:Error|Exception)\([^\n]{1,280}|[A-Z]\w*(?:Error|Exception): [^\n]{1,280})")
