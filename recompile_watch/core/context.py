@@ -30,7 +30,8 @@ DERIVE_MIN_CALLS_BETWEEN = 20
 _ANNOUNCED = frozenset(
     {
         "torch.graph_break.warned", "torch.compile_error.cause", "torch.compile_error.traceback", "torch.compile_error.kernel",
-        "torch.compile_error.trailed", "torch.compile_error.said", "torch.compile_error.words", "torch.compile_error.own", "torch.compile_error.unsupported",
+        "torch.compile_error.trailed", "torch.compile_error.said", "torch.compile_error.words", "torch.compile_error.own",
+        "torch.compile_error.unsupported",
     }
 )  # fmt: skip
 # Rules for what torch says around a failure, for logs that do not show the failure itself.

@@ -24,7 +24,8 @@ _HEADER = re.compile(
 )
 # What the compiled program itself goes through when it runs.
 _RUNS = re.compile(
-    r"torch(?:/_dynamo|dynamo)/(?:eval_frame (?:_fn|__call__|inner|forward|wrapper|compile_wrapper|_call_lazy_check|fn)$|external_utils |decorators |polyfills)"
+    r"torch(?:/_|)dynamo/(?:eval_frame (?:_fn|__call__|inner|forward|wrapper|compile_wrapper|_call_lazy_check|fn)$"
+    r"|external_utils |decorators |polyfills)"
     r"|torch/_functorch/(?:_aot_autograd/(?:runtime_wrappers|utils|subclass_utils) |(?:apis|vmap|eager_transforms|functional_call|pyfunctorch) "
     r"|aot_autograd (?:forward|backward|wrapper|new_func|g|inner|runtime_wrapper|call_func\w*|debug_compiled_function|boxed_forward)$)"
     r"|torch/_inductor/(?:output_code |hooks |utils |runtime/runtime_utils )"
@@ -35,7 +36,7 @@ _STAGES = (
     ("cudagraphs", re.compile(r"torch/_inductor/cudagraph_trees ")),
     ("inductor", re.compile(r"torch(?:/_|)inductor/")),
     ("autograd", re.compile(r"(?:torch/_functorch|functorch/_src)/(?:_aot_autograd/|aot_autograd |partitioners |compilers )")),
-    ("tracing", re.compile(r"torch/(?:_dynamo|_export|export)/|torchdynamo/|torch/_subclasses/fake_|torch/fx/experimental/(?:symbolic_|proxy_tensor|sym_node)")),
+    ("tracing", re.compile(r"torch/(?:_dynamo|_export|export)/|torchdynamo/|torch/_subclasses/fake_|torch/fx/experimental/(?:symbolic_|proxy_tensor|sym_n)")),
 )  # fmt: skip
 _SUFFIXES = r"Error|Exception|Interrupt|Exit|Iteration|Failed|Unsupported|Resources|Missing|Violation|Timeout|Expired|NotFound"
 _EXCEPTION = re.compile(
