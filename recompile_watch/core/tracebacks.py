@@ -36,7 +36,9 @@ _STAGES = (
     ("cudagraphs", re.compile(r"torch/_inductor/cudagraph_trees ")),
     ("inductor", re.compile(r"torch(?:/_|)inductor/")),
     ("autograd", re.compile(r"(?:torch/_functorch|functorch/_src)/(?:_aot_autograd/|aot_autograd |partitioners |compilers )")),
-    ("tracing", re.compile(r"torch/(?:_dynamo|_export|export)/|torchdynamo/|torch/_subclasses/fake_|torch/fx/experimental/(?:symbolic_|proxy_tensor|sym_n)")),
+    ("tracing", re.compile(
+        r"torch/(?:_dynamo|_export|export)/|torchdynamo/|torch/_subclasses/fake_|torch/fx/experimental/(?:symbolic_|proxy_tensor|sym_node)"
+    )),
 )  # fmt: skip
 _SUFFIXES = r"Error|Exception|Interrupt|Exit|Iteration|Failed|Unsupported|Resources|Missing|Violation|Timeout|Expired|NotFound"
 _EXCEPTION = re.compile(
