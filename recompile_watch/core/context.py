@@ -35,7 +35,7 @@ _ANNOUNCED = frozenset(
     }
 )  # fmt: skip
 # Rules for what torch says around a failure, for logs that do not show the failure itself.
-_TAILS = frozenset({"torch.compile_error.user_code", "torch.compile_error.context", "torch.compile_error.codegen"})
+_TAILS = frozenset({"torch.compile_error.user_code", "torch.compile_error.context", "torch.compile_error.codegen", "torch.compile_error.printed"})
 Key = tuple[int | None, int | None]
 _K = TypeVar("_K")
 _V = TypeVar("_V")
