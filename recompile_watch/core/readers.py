@@ -232,6 +232,7 @@ def _said(text: str, more: str, message: str) -> str:
         text = f"{more} ({text[:-1]})"
     elif more.startswith("Explanation: "):
         text = f"{text}: {_inner_first(more.removeprefix('Explanation: '))}"
+    text = re.sub(r"\s{2,}", " ", text)  # tables and terminals stretch the blanks
     text = _inner_first(text).partition(" This function is either a Python builtin")[0]  # what follows is the same for every function
     if ("C++ compile error" in text or text.endswith("CppCompileError:")) and (error := _CPP_ERROR.search(message)) is not None:
         text = f"{text}: {error['error']}"
