@@ -216,9 +216,9 @@ def _read_trailed(source: str, reasons_of: Reasons, record: Record, fields: Fiel
 
 
 def _is_aside(record: Record) -> bool:
-    """True for an exception that torch tells of and has dealt with: chatter, or a kernel that autotuning tries and goes on without."""
+    """True for an exception that torch tells of and has dealt with: chatter, a file of a cache, a kernel that autotuning does without."""
     head = record.head.torch
-    return head[:1] in _CHATTER or _TRIAL.search(head) is not None or _TRIED.search(record.message()) is not None
+    return head[:1] in _CHATTER or _DEALT_WITH.search(head) is not None or _TRIED.search(record.message()) is not None
 
 
 def _said(text: str, more: str, message: str) -> str:
@@ -245,7 +245,13 @@ def _inner_first(text: str) -> str:
     return text if inner is None else f"{inner['error']} ({text[: inner.start()]})"
 
 
-_TRIAL = re.compile(rb"_inductor[./](?:select_algorithm|autotune_process)\b")  # where torch's prefix says that a line comes from
+# Where torch's prefix says that a line comes from: kernels are tried here at any level, and here it warns and goes on.
+# Source: the calls with exc_info=True in torch 2.13.
+_DEALT_WITH = re.compile(
+    rb"_inductor[./](?:select_algorithm|autotune_process)\b"
+    rb"|^W.*(?:_dynamo/(?:pgo|package|precompile_context)|_inductor/(?:debug|remote_cache|triton_bundler|compile_fx_ext|codecache)"
+    rb"|_aot_autograd/autograd_cache|_functorch/partitioners|_higher_order_ops/triton_kernel_wrap)\.py"
+)
 _TRIED = re.compile(rb"Ignoring this choice|for benchmark choice |It will be ignored")
 _CHATTER = (b"V", b"D", b"I")  # levels of torch's prefix
 _CPP_ERROR = re.compile(r"(?m)^[^\n]{0,300}?\b(?P<error>(?:fatal )?error(?: \w+)?: [^\n]{1,200}|no matching function for call[^\n]{0,200})")

@@ -117,6 +117,16 @@ def test_a_choice_that_raised_is_no_failure() -> None:
     assert events("".join(f"{prefix}{line}\n" for line in lines)) == []
 
 
+def test_what_torch_warns_of_and_goes_on_without_is_no_failure() -> None:
+    """A kernel of the user's that it cannot look into, with the stack of that."""
+    prefix = "W1210 08:01:33.185000 3495860 torch/_higher_order_ops/triton_kernel_wrap.py:987] [0/0] "
+    lines = ["Encountered an exception in identify_accessed_tensors, assuming every input is mutated", "Traceback (most recent call last):",
+             '  File "/venv/triton/compiler/code_generator.py", line 1556, in visit', "    ret = super().visit(node)", "KeyError: 'y'"]  # fmt: skip
+    text = "".join(f"{prefix}{line}\n" for line in lines)
+    assert events(text) == []
+    assert len(events(text.replace("_higher_order_ops/triton_kernel_wrap", "_dynamo/convert_frame"))) == 1
+
+
 def test_the_same_where_no_other_kernel_is_left_is_a_failure() -> None:
     """Nothing says that this one is ignored."""
     (event,) = events(f"RuntimeError: {TRIED}\n")
