@@ -30,11 +30,12 @@ DERIVE_MIN_CALLS_BETWEEN = 20
 _ANNOUNCED = frozenset(
     {
         "torch.graph_break.warned", "torch.compile_error.cause", "torch.compile_error.traceback", "torch.compile_error.kernel",
-        "torch.compile_error.trailed", "torch.compile_error.said",
+        "torch.compile_error.trailed", "torch.compile_error.said", "torch.compile_error.words", "torch.compile_error.own",
+        "torch.compile_error.unsupported",
     }
 )  # fmt: skip
-# Rules for the tail of what torch says of a failure, for logs that do not show its beginning.
-_TAILS = frozenset({"torch.compile_error.user_code", "torch.compile_error.context"})
+# Rules for what torch says around a failure, for logs that do not show the failure itself.
+_TAILS = frozenset({"torch.compile_error.user_code", "torch.compile_error.context", "torch.compile_error.codegen", "torch.compile_error.printed"})
 Key = tuple[int | None, int | None]
 _K = TypeVar("_K")
 _V = TypeVar("_V")

@@ -185,6 +185,8 @@ def _read_exception(source: str, reasons_of: Reasons, record: Record, fields: Fi
 
 def _read_compile_error(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
     """An exception of the compiler, with what it says: of an exception that wraps another one what that says."""
+    if _is_aside(record):
+        return []
     name = fields.get("exception")
     said = (
         re.search(rb"\b%s:[ \t]*(?P<text>[^\n]*)(?P<more>\n[^\n]*)?" % re.escape(name.encode()), record.message()) if isinstance(name, str) else None
@@ -199,7 +201,7 @@ def _read_compile_error(source: str, reasons_of: Reasons, record: Record, fields
 
 def _read_traceback(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
     """A traceback of the compiler whose exception no other rule knows; nothing for any other traceback."""
-    if record.head.torch[:1] in _CHATTER:
+    if _is_aside(record):
         return []
     failure = failure_of(record.texts, is_cut=record.cut, gave_way=record.gave_way)
     if failure is None:
@@ -213,6 +215,12 @@ def _read_trailed(source: str, reasons_of: Reasons, record: Record, fields: Fiel
     return _read_compile_error(source, reasons_of, record, fields) if _LAST_WORDS.search(record.message()) is not None else []
 
 
+def _is_aside(record: Record) -> bool:
+    """True for an exception that torch tells of and has dealt with: chatter, a file of a cache, a kernel that autotuning does without."""
+    head = record.head.torch
+    return head[:1] in _CHATTER or _DEALT_WITH.search(head) is not None or _TRIED.search(record.message()) is not None
+
+
 def _said(text: str, more: str, message: str) -> str:
     """What is wrong, first: behind a backend's name, a traced call, or a compiler's command line.
 
@@ -224,6 +232,7 @@ def _said(text: str, more: str, message: str) -> str:
         text = f"{more} ({text[:-1]})"
     elif more.startswith("Explanation: "):
         text = f"{text}: {_inner_first(more.removeprefix('Explanation: '))}"
+    text = re.sub(r"\s{2,}", " ", text)  # tables and terminals stretch the blanks
     text = _inner_first(text).partition(" This function is either a Python builtin")[0]  # what follows is the same for every function
     if ("C++ compile error" in text or text.endswith("CppCompileError:")) and (error := _CPP_ERROR.search(message)) is not None:
         text = f"{text}: {error['error']}"
@@ -236,7 +245,15 @@ def _inner_first(text: str) -> str:
     return text if inner is None else f"{inner['error']} ({text[: inner.start()]})"
 
 
-_CHATTER = (b"V", b"D", b"I")  # levels of torch's prefix at which it tells of exceptions that it has dealt with
+# Where torch's prefix says that a line comes from: kernels are tried here at any level, and here it warns and goes on.
+# Source: the calls with exc_info=True in torch 2.13.
+_DEALT_WITH = re.compile(
+    rb"_inductor[./](?:select_algorithm|autotune_process)\b"
+    rb"|^W.*(?:_dynamo/(?:pgo|package|precompile_context)|_inductor/(?:debug|remote_cache|triton_bundler|compile_fx_ext|codecache)"
+    rb"|_aot_autograd/autograd_cache|_functorch/partitioners|_higher_order_ops/triton_kernel_wrap)\.py"
+)
+_TRIED = re.compile(rb"Ignoring this choice|for benchmark choice |It will be ignored")
+_CHATTER = (b"V", b"D", b"I")  # levels of torch's prefix
 _CPP_ERROR = re.compile(r"(?m)^[^\n]{0,300}?\b(?P<error>(?:fatal )?error(?: \w+)?: [^\n]{1,200}|no matching function for call[^\n]{0,200})")
 _AT = re.compile(r"\bat \d+:\d+:$")  # a place in a kernel; what is wrong there stands below its source
 _IN_KERNEL = re.compile(r"(?m)^(?P<error>[A-Z]\w*(?:Error|Exception)\([^\n]{1,280}|[A-Z]\w*(?:Error|Exception): [^\n]{1,280})")

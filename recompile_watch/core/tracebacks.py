@@ -4,7 +4,8 @@ Every call of a compiled function passes through torch/_dynamo and torch/_functo
 nothing by itself: an exception of the program's own code goes the same way. Only frames of the code that compiles count, and
 the files that inductor writes. Forms of frames: Python's own, IPython's, pytest's, rich's; with either slash.
 
-Source of the names: torch 2.0 to 2.13, the stacks of failures at each stage; triton 2 and 3.
+Source of the names: torch 2.0 to 2.13, the stacks of failures at each stage; triton 2 and 3; torchdynamo, torchinductor and
+functorch of 2022, which torch 2.0 took in.
 """
 
 import re
@@ -12,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 _FRAME = re.compile(
-    rb"(?:^|[\\/\s\"~.])(?P<module>(?:torch|triton)[\\/][\w\\/-]{1,200})\.py\"?"
+    rb"(?:^|[\\/\s\"~.])(?P<module>(?:torch|triton|torchdynamo|torchinductor|functorch)[\\/][\w\\/-]{1,200})\.py\"?"
     rb"(?:(?:(?:, line \d+|:\d+)?[,:]? in |(?::\d+| \.\.\.) (?=\w+\s*$))(?P<function>[\w.<>]+))"
     # inductor names what it writes by a hash: ab/cab….py
     rb"|[\\/]\w\w[\\/]c\w{40,60}\.py\"?(?:, line \d+|:\d+)?[,:]? in (?P<generated>[\w.<>]+)"
@@ -23,7 +24,8 @@ _HEADER = re.compile(
 )
 # What the compiled program itself goes through when it runs.
 _RUNS = re.compile(
-    r"torch/_dynamo/(?:eval_frame (?:_fn|__call__|inner|forward|wrapper|compile_wrapper|_call_lazy_check|fn)$|external_utils |decorators |polyfills)"
+    r"torch(?:/_|)dynamo/(?:eval_frame (?:_fn|__call__|inner|forward|wrapper|compile_wrapper|_call_lazy_check|fn)$"
+    r"|external_utils |decorators |polyfills)"
     r"|torch/_functorch/(?:_aot_autograd/(?:runtime_wrappers|utils|subclass_utils) |(?:apis|vmap|eager_transforms|functional_call|pyfunctorch) "
     r"|aot_autograd (?:forward|backward|wrapper|new_func|g|inner|runtime_wrapper|call_func\w*|debug_compiled_function|boxed_forward)$)"
     r"|torch/_inductor/(?:output_code |hooks |utils |runtime/runtime_utils )"
@@ -32,9 +34,11 @@ _RUNS = re.compile(
 _STAGES = (
     ("kernel", re.compile(r"triton/(?:compiler|backends|language|runtime/(?:build|driver))|torch/_inductor/runtime/(?:triton_h|autotune)")),
     ("cudagraphs", re.compile(r"torch/_inductor/cudagraph_trees ")),
-    ("inductor", re.compile(r"torch/_inductor/")),
-    ("autograd", re.compile(r"torch/_functorch/(?:_aot_autograd/|aot_autograd |partitioners |compilers )")),
-    ("tracing", re.compile(r"torch/(?:_dynamo|_export|export)/|torch/_subclasses/fake_|torch/fx/experimental/(?:symbolic_|proxy_tensor|sym_node)")),
+    ("inductor", re.compile(r"torch(?:/_|)inductor/")),
+    ("autograd", re.compile(r"(?:torch/_functorch|functorch/_src)/(?:_aot_autograd/|aot_autograd |partitioners |compilers )")),
+    ("tracing", re.compile(
+        r"torch/(?:_dynamo|_export|export)/|torchdynamo/|torch/_subclasses/fake_|torch/fx/experimental/(?:symbolic_|proxy_tensor|sym_node)"
+    )),
 )  # fmt: skip
 _SUFFIXES = r"Error|Exception|Interrupt|Exit|Iteration|Failed|Unsupported|Resources|Missing|Violation|Timeout|Expired|NotFound"
 _EXCEPTION = re.compile(

@@ -97,3 +97,56 @@ def test_a_refused_build_shows_the_compilers_error() -> None:
     """Of ``C++ compile error`` the first error of the compiler is kept, from behind its command line."""
     said = "C++ compile error\n\nCommand:\ng++ -O3 /tmp/x.cpp -o x.so\n\nOutput:\n/tmp/x.cpp:2:10: fatal error: omp.h: No such file\n"
     assert messages(f"torch._inductor.exc.CppCompileError: {said}") == ["C++ compile error: fatal error: omp.h: No such file"]
+
+
+TRIED = "No valid triton configs. OutOfResources: out of resource: shared memory, Required: 131072, Hardware limit: 101376."
+FAILED = "NotImplementedError: no lowering of a FakeTensor\n"
+
+
+@pytest.mark.parametrize("prefix", ["", "E0912 11:54:57.366000 1121181 torch/_inductor/select_algorithm.py:2100] [7/0] "])
+def test_a_kernel_that_autotuning_does_without_is_no_failure(prefix: str) -> None:
+    """torch tries many kernels, says of each that does not fit that it ignores it, and takes another one."""
+    assert events(f"{prefix}Runtime error during autotuning: \n{prefix}{TRIED} \n{prefix}Ignoring this choice.\n") == []
+
+
+def test_a_choice_that_raised_is_no_failure() -> None:
+    """The stack below it is that of the choice."""
+    prefix = "[rank0]:E0410 07:53:02.558000 255947 torch/_inductor/select_algorithm.py:1905] [15/4] "
+    lines = [f"Exception {TRIED} for benchmark choice TritonTemplateCaller(x)", "Traceback (most recent call last):",
+             '  File "/venv/torch/_inductor/select_algorithm.py", line 9, in wait_on_futures', "    x", "KeyError: 'y'"]  # fmt: skip
+    assert events("".join(f"{prefix}{line}\n" for line in lines)) == []
+
+
+def test_what_torch_warns_of_and_goes_on_without_is_no_failure() -> None:
+    """A kernel of the user's that it cannot look into, with the stack of that."""
+    prefix = "W1210 08:01:33.185000 3495860 torch/_higher_order_ops/triton_kernel_wrap.py:987] [0/0] "
+    lines = ["Encountered an exception in identify_accessed_tensors, assuming every input is mutated", "Traceback (most recent call last):",
+             '  File "/venv/triton/compiler/code_generator.py", line 1556, in visit', "    ret = super().visit(node)", "KeyError: 'y'"]  # fmt: skip
+    text = "".join(f"{prefix}{line}\n" for line in lines)
+    assert events(text) == []
+    assert len(events(text.replace("_higher_order_ops/triton_kernel_wrap", "_dynamo/convert_frame"))) == 1
+
+
+def test_the_same_where_no_other_kernel_is_left_is_a_failure() -> None:
+    """Nothing says that this one is ignored."""
+    (event,) = events(f"RuntimeError: {TRIED}\n")
+    assert event["kind"] == "compile_error"
+
+
+def test_what_torch_tells_in_passing_is_no_failure() -> None:
+    """At its own levels below a warning torch names exceptions that it has dealt with."""
+    assert events(f"V1120 11:14:20.332000 23972 torch/_dynamo/symbolic_convert.py:5124] [20/0] {FAILED}") == []
+    assert len(events(f"E1120 11:14:20.332000 23972 torch/_dynamo/symbolic_convert.py:5124] [20/0] {FAILED}")) == 1
+
+
+def test_words_of_the_compiler_and_what_torch_makes_of_them_are_one_failure() -> None:
+    """The exception stands alone first, then below the backend's name."""
+    outer = f"torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:\n{FAILED}"
+    assert [event["exception"] for event in events(FAILED + BETWEEN + outer)] == ["BackendCompilerFailed"]
+
+
+def test_what_stands_in_front_of_a_failure_is_that_failure() -> None:
+    """inductor names the node first, the exception comes behind it."""
+    head = "CRITICAL:torch._inductor.scheduler:Error in codegen for ComputedBuffer(name='buf7', layout=MutationLayout('cpu'))\n"
+    assert [event["exception"] for event in events(f"{head}torch._inductor.exc.InductorError: KeyError: 'buf7'\n")] == ["InductorError"]
+    assert len(events(head)) == 1
