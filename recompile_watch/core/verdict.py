@@ -20,7 +20,7 @@ from recompile_watch.core.gates import (
     wanted,
 )
 from recompile_watch.core.profiles import Pick, Profile
-from recompile_watch.core.revisit import Condition
+from recompile_watch.core.revisit import Condition, newer_torch
 from recompile_watch.core.statistics import Ratio, SplitMix64, against_baseline, mad, median, minimum_detectable_effect, speedup
 from recompile_watch.core.trials import Status, Trial
 from recompile_watch.core.versions import version_of
@@ -88,7 +88,9 @@ def judge(
     alone_ms = median([time for pair in eager.timing.pairs for time in pair]) if control is not None and eager is not None and eager.timing else None
     candidates = tuple(_judged(trial, bounds, alone_ms, random) for trial in trials)
     verdict = _verdict(eager, effect, candidates, profile)
-    return Judgement(control, effect, candidates, replace(verdict, revisit_when=(*verdict.revisit_when, *_newer_torch(verdict, torch_version))))
+    if verdict.is_decided:
+        verdict = replace(verdict, revisit_when=(*verdict.revisit_when, *newer_torch(version_of(torch_version))))
+    return Judgement(control, effect, candidates, verdict)
 
 
 def _judged(trial: Trial, bounds: Bounds, alone_ms: float | None, random: SplitMix64) -> Judged:
@@ -247,11 +249,3 @@ def _regrets(profile: Profile) -> tuple[Condition, ...]:
         Condition("speedup_ci_low", "<", profile.min_speedup, f"it is measured less than {profile.min_speedup:g} times faster than eager"),
         Condition("mae_percent", ">=", profile.max_error_percent, f"the error against eager reaches {profile.max_error_percent:g} %"),
     )
-
-
-def _newer_torch(verdict: Verdict, torch_version: str | None) -> tuple[Condition, ...]:
-    version = version_of(torch_version)
-    if version is None or not verdict.is_decided:
-        return ()
-    following = f"{version[0]}.{version[1] + 1}"
-    return (Condition("torch_version", ">=", following, f"torch is {following} or newer: another compiler, another measurement"),)

@@ -74,8 +74,7 @@ class _Printer:
         for block in loud[:_MAX_BLOCKS]:
             self._console.print()
             self._print_block(block)
-        if len(loud) > _MAX_BLOCKS:
-            self._print_indented(f"… and {count_text(len(loud) - _MAX_BLOCKS, 'finding')} more; --format json has all of them", "dim")
+        self._print_left_off(len(loud) - _MAX_BLOCKS, "finding")
         self._print_notes(notes)
         self._print_decisions()
         self._console.print()
@@ -108,8 +107,10 @@ class _Printer:
         if head.headroom is not None and head.headroom.limit is not None:
             self._print_line(self._bar(head))
         self._print_indented(safe(head.consequence))
-        for other in told_apart(block)[:_MAX_OTHERS]:
+        others = told_apart(block)
+        for other in others[:_MAX_OTHERS]:
             self._print_line(Text.assemble((f"{other.count}× ", "dim"), other_text(other), no_wrap=True, overflow="ellipsis"))
+        self._print_left_off(len(others) - _MAX_OTHERS, "other")
         if head.kind not in TITLE_SAYS_ALL:
             for place in _evidence(head):
                 self._print_evidence(place)
@@ -174,8 +175,7 @@ class _Printer:
             until = f"accepted until {head.accepted_until}" if head.accepted_until else ""
             table.add_row(Text(said, style="dim"), Text(safe(title_of(block))), Text(until or where_text(head)))
         self._console.print(table)
-        if len(notes) > _MAX_NOTES:
-            self._print_indented(f"… and {count_text(len(notes) - _MAX_NOTES, 'note')} more; --format json has all of them", "dim")
+        self._print_left_off(len(notes) - _MAX_NOTES, "note")
 
     def _print_decisions(self) -> None:
         """The mode for each model that needs another one; what is undecided stands in the other formats."""
@@ -189,6 +189,7 @@ class _Printer:
             self._print_indented(safe("; ".join(decision.because)))
             for setting in decision.settings:
                 self._print_indented(f"    {safe(setting)}", "green")
+        self._print_left_off(len(decided) - _MAX_OTHERS, "decision")
 
     def _print_sources(self) -> None:
         sources = self._report.sources
@@ -213,6 +214,12 @@ class _Printer:
         if facts.unread:
             reasons = ", ".join(f"{reason.replace('_', ' ')} ({count})" for reason, count in facts.unread.items())
             self._print_indented(f"not read: {reasons}", "yellow")
+
+    def _print_left_off(self, count: int, what: str) -> None:
+        """Says how many of a list are not shown; nothing where all are."""
+        if count > 0:
+            more = f"{count} more" if what == "other" else f"{count_text(count, what)} more"
+            self._print_indented(f"… and {more}; --format json has all of them", "dim")
 
     def _print_indented(self, text: str, style: str = "") -> None:
         self._print_line(Text(text, style=style))
