@@ -27,6 +27,11 @@ from recompile_watch.core.versions import version_of
 
 MAX_EFFECT = 0.25  # a control that differs from itself by more tells nothing about a candidate
 _CLEAR = 1.1  # how far over its bound the interval must lie to be called clear
+_EAGER_WORKS = (Condition("eager_success_rate", ">=", 1.0, "every call of eager succeeds"),)
+_QUIET = (
+    Condition("control_effect", "<", MAX_EFFECT, f"eager differs from itself by less than {100 * MAX_EFFECT:.0f} %"),
+    Condition("pairs", ">=", MIN_PAIRS, f"at least {MIN_PAIRS} pairs of calls were timed of each arm"),
+)
 _KEEP = "keep the safe setting, eager, until a measurement decides"
 
 
@@ -121,7 +126,7 @@ def _verdict(eager: Trial | None, effect: float | None, candidates: tuple[Judged
         return _inconclusive(f"the measurement may not run: {eager.reason}", candidates)
     if eager is None or not eager.has_succeeded:
         why = f": {eager.reason}" if eager is not None and eager.reason else ""
-        return _inconclusive(f"eager itself was not measured{why}", candidates)
+        return _inconclusive(f"eager itself was not measured{why}", candidates, _EAGER_WORKS)
     if profile.pick is Pick.NONE:
         return _eager("high: the profile says so", [f"the {profile.name} profile always runs eager: nothing may differ between runs"], tried, profile)
     if not tried:
@@ -136,7 +141,8 @@ def _verdict(eager: Trial | None, effect: float | None, candidates: tuple[Judged
         pairs = len(eager.timing.pairs)
         return _inconclusive(f"eager was timed against itself in {pairs} pairs of calls; {MIN_PAIRS} are needed", candidates)
     if effect is None or effect > MAX_EFFECT:
-        return _inconclusive(f"eager differs from itself by up to {100 * (effect or 0):.0f} %: the machine is too noisy to tell a gain", candidates)
+        noise = f"eager differs from itself by up to {100 * (effect or 0):.0f} %"
+        return _inconclusive(f"{noise}: the machine is too noisy to tell a gain; measure when it is idle, or for longer", candidates)
     survivors = [one for one in open_ if not one.is_rejected and one.speedup is not None]
     if survivors:
         return _winner(_best(survivors, profile), survivors, tried, effect, profile)
@@ -194,14 +200,11 @@ def _eager(confidence: str, because: Sequence[str], tried: Iterable[Judged], pro
     return Verdict("decided", EAGER, Candidate(EAGER).lines(), confidence, tuple(because), tuple(against), tuple(conditions))
 
 
-def _inconclusive(why: str, candidates: Iterable[Judged]) -> Verdict:
+def _inconclusive(why: str, candidates: Iterable[Judged], wanted: tuple[Condition, ...] | None = None) -> Verdict:
+    """wanted: what has to be seen first; without it a control that is quiet and long enough."""
     sure = [replace(one, gates=hard_gates(one.trial)) for one in candidates if one.gates]  # what a stopwatch says is in doubt
     against = tuple(f"rejected: {reason}" for reason in _reasons(sure))
-    conditions = (
-        Condition("control_effect", "<", MAX_EFFECT, f"eager differs from itself by less than {100 * MAX_EFFECT:.0f} %"),
-        Condition("pairs", ">=", MIN_PAIRS, f"at least {MIN_PAIRS} pairs of calls were timed of each arm"),
-    )
-    return Verdict("inconclusive", None, (), "none: the evidence does not decide", (why, _KEEP), against, conditions)
+    return Verdict("inconclusive", None, (), "none: the evidence does not decide", (why, _KEEP), against, wanted or _QUIET)
 
 
 def _reasons(rejected: Iterable[Judged]) -> list[str]:

@@ -115,6 +115,7 @@ def test_a_workload_that_cannot_be_used(tmp_path: Path) -> None:
     code, report, errors = diagnose(tmp_path, honest(tmp_path, outcome=broken))
     assert code == 3 and errors.count("\n") == 1 and "has no method call" in errors
     assert "has no method call" in str(verdict(report)["because"])
+    assert candidates(report)["default"]["status"] == "skipped" and not verdict(report)["against"]
 
 
 def test_the_structural_stage(tmp_path: Path) -> None:
