@@ -46,6 +46,8 @@ _STYLES = {
 _IN_NUMBERS = "compile_mode"
 _MAX_OTHERS = 6
 _MAX_APPLY = 2000
+_MAX_REASONS = 3
+_MAX_REASON = 300
 
 
 def report_text(report: Report, *, encoding: str, width: int, is_terminal: bool, has_color: bool) -> str:
@@ -186,7 +188,9 @@ class _Printer:
             confidence = decision.confidence.partition(":")[0]
             line = Text.assemble(("decide    ", "bold"), (f"{safe(decision.model, 30)}: {decision.mode}", "bold"), f" ({confidence} confidence)")
             self._console.print(line)
-            self._print_indented(safe("; ".join(decision.because)))
+            reasons = [safe(text, _MAX_REASON) for text in decision.because[:_MAX_REASONS]]
+            more = len(decision.because) - len(reasons)
+            self._print_indented("; ".join([*reasons, f"and {count_text(more, 'more reason')}"] if more else reasons))
             for setting in decision.settings:
                 self._print_indented(f"    {safe(setting)}", "green")
         self._print_left_off(len(decided) - _MAX_OTHERS, "decision")

@@ -260,7 +260,7 @@ def test_a_verdict_becomes_the_decision(tmp_path: Path) -> None:
         )
     done = run("analyze", "--format", "json", "--diagnosis", f"toto={tmp_path / 'won.json'}", "--diagnosis", f"kronos={tmp_path / 'lost.json'}", log)
     decisions = json.loads(done.stdout)["decision"]["per_model"]
-    assert (decisions["toto"]["mode"], decisions["toto"]["settings"]) == ("default", ["model = torch.compile(model)"])
+    assert (decisions["toto"]["mode"], decisions["toto"]["settings"][-1]) == ("default", "export TOTO_COMPILE_MODE=default")
     assert decisions["toto"]["confidence"].startswith("measured, high") and any("the log: " in reason for reason in decisions["toto"]["against"])
     assert decisions["kronos"]["mode"] == "eager" and decisions["kronos"]["confidence"].startswith("measured")
     for wrong, code in (("toto", 64), (f"toto={log}", 78), ("toto=/no/such/file", 78)):
