@@ -162,7 +162,8 @@ def read_tables(folder: Path, *, series_from: int | None = None) -> Mapping[str,
             read = {table: dict(_rows(database, table, series_from if table == _SERIES else None)) for table in wanted}
             return {table: read.get(table, {}) for table in TABLES}
     except (sqlite3.Error, ValueError) as error:
-        raise StoreError(f"{file}: cannot be read ({error})") from None
+        hint = "; a watch puts a damaged one aside when it starts" if isinstance(error, sqlite3.Error) and _is_damage(error) else ""
+        raise StoreError(f"{file}: cannot be read ({error}){hint}") from None
 
 
 def is_in_use(folder: Path) -> bool:

@@ -1,24 +1,20 @@
-"""The daemon's configuration: one TOML file in, each layer's own settings out, all mistakes at once.
-
-A table may hold the settings of several layers: a ``[[receiver]]`` has an address for ``respond`` and rules for ``core``.
-"""
+"""The daemon's configuration: one TOML file in, each layer's own settings out, all mistakes at once."""
 
 import os
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 from pathlib import Path
 
 from recompile_watch.core.delivery import DeliverySettings
 from recompile_watch.core.errors import ConfigError
-from recompile_watch.core.matchers import Matcher, parse_matcher
-from recompile_watch.core.retention import RetentionSettings
 from recompile_watch.core.watch_settings import DeclaredModel, Receiver, RunSettings, WatchedSource, WatchSettings
 from recompile_watch.respond.diagnose_settings import DiagnoseSettings
 from recompile_watch.respond.receivers import ReceiverSettings
-from recompile_watch.settings import Mistakes, json_schema, keys_of, note_unknown, read_table, reference
+from recompile_watch.settings import Mistakes, keys_of, note_unknown, read_table
 from recompile_watch.sources.follow_settings import FollowSettings
+from recompile_watch.watch_tables import AS_TEXT, Address, General, Origin
 from recompile_watch.zones import parse_zone
 
 MAX_CONFIG_BYTES = 1 << 20
@@ -27,91 +23,6 @@ CREDENTIALS = "CREDENTIALS_DIRECTORY"  # systemd.exec(5), LoadCredential=
 STATE_FOLDER = "STATE_DIRECTORY"
 _BY_HAND = "; systemd hands it to the unit, by hand set CREDENTIALS_DIRECTORY to the folder that holds it"
 UNIT_STATE_FOLDER = Path("/var/lib/recompile-watch")  # the unit's StateDirectory=
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Where the lines of a source come from: one of path, journal, stdin.
-
-    path: a file or a pattern such as "/srv/bot/*.log", or a list of them; rotated siblings are found by
-    themselves. journal: a systemd unit, or "*" for all.
-    stdin: standard input. timezone: of lines without one, such as "UTC"; default the local one.
-    """
-
-    path: str | None = None
-    paths: tuple[str, ...] = ()
-    journal: str | None = None
-    stdin: bool = False
-    timezone: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """The address of a receiver, an apprise URL: one of url, url_file, credential, env.
-
-    url: the address itself; it is a secret, so the others are better. url_file: a file that holds it. credential: a
-    systemd credential that holds it. env: an environment variable that holds it.
-    """
-
-    url: str | None = None
-    url_file: str | None = None
-    credential: str | None = None
-    env: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ModelTable:
-    """What is declared of a model. declared: "eager", "compiled", or a compile mode. env_file: the file that sets it."""
-
-    declared: str | None = None
-    env_file: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class MetricsSettings:
-    """Prometheus metrics and health. listen: address and port, such as "127.0.0.1:9464"; default none, which is off."""
-
-    listen: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class HeartbeatSettings:
-    """A sign of life to an external dead-man's switch, which alarms when it stops.
-
-    url: asked by GET; a secret. url_file, credential, env: as for a receiver. interval_s: how often.
-    """
-
-    url: str | None = None
-    url_file: str | None = None
-    credential: str | None = None
-    env: str | None = None
-    interval_s: float = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class RulesTable:
-    """Further detection rules. paths: folders of rule files."""
-
-    paths: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class General:
-    """The top of the file.
-
-    state_dir: where the watch remembers; default $STATE_DIRECTORY, else ~/.local/state/recompile-watch.
-    poll_interval_s: how often sources are looked at where the system cannot wake the watch.
-    models, metrics, heartbeat, diagnose, rules, retention: tables of their own.
-    """
-
-    state_dir: str | None = None
-    poll_interval_s: float = 1.0
-    models: Mapping[str, ModelTable] = field(default_factory=dict)
-    metrics: MetricsSettings = MetricsSettings()
-    heartbeat: HeartbeatSettings = HeartbeatSettings()
-    diagnose: DiagnoseSettings = field(default_factory=DiagnoseSettings)
-    rules: RulesTable = RulesTable()
-    retention: RetentionSettings = field(default_factory=RetentionSettings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +57,7 @@ class WatchConfig:
 def read_config(file: Path, environment: Mapping[str, str] = os.environ) -> WatchConfig:
     """The configuration in a file. Raises ConfigError with all mistakes, one line each."""
     table = _toml(file)
-    mistakes = Mistakes(str(file), [], _AS_TEXT)
+    mistakes = Mistakes(str(file), [], AS_TEXT)
     watch_table = _table(table.pop("watch", {}), "watch", mistakes)
     source_tables = _tables(table.pop("source", []), "source", mistakes)
     receiver_tables = _tables(table.pop("receiver", []), "receiver", mistakes)
@@ -157,6 +68,7 @@ def read_config(file: Path, environment: Mapping[str, str] = os.environ) -> Watc
         mistakes.add("", 'no [[source]]; write one with a name and a path, such as path = "/srv/bot/*.log"')
     _note_twins([source.name for source, _ in sources], "source", mistakes)
     _note_twins([receiver.name for receiver, _, _ in receivers], "receiver", mistakes)
+    _note_strangers(receiver_tables, mistakes)
     models = tuple(DeclaredModel(name, model.declared) for name, model in general.models.items() if model.declared is not None)
     given = {
         "receivers": tuple(rule for _, _, rule in receivers), "sources": tuple(watched for _, watched in sources), "models": models,
@@ -178,62 +90,10 @@ def read_config(file: Path, environment: Mapping[str, str] = os.environ) -> Watc
 def readable_receivers(file: Path, environment: Mapping[str, str] = os.environ) -> list[ReceiverSettings]:
     """Those receivers of a wrong configuration that can be reached: somebody has to be told. Raises ConfigError if it is no TOML."""
     found: list[ReceiverSettings] = []
-    for item in _tables(_toml(file).get("receiver", []), "receiver", Mistakes(str(file), [], _AS_TEXT)):
-        receiver = _receiver(item, "receiver", environment, Mistakes(str(file), [], _AS_TEXT))
+    for item in _tables(_toml(file).get("receiver", []), "receiver", Mistakes(str(file), [], AS_TEXT)):
+        receiver = _receiver(item, "receiver", environment, Mistakes(str(file), [], AS_TEXT))
         found += [receiver[0]] if receiver is not None and receiver[0].url else []
     return found
-
-
-# Which settings classes make up each table of the file; a name stands once.
-_TABLES: Mapping[str, tuple[type, ...]] = {
-    "": (General,),
-    "[[source]]": (Origin, FollowSettings, WatchedSource),
-    "[[receiver]]": (Address, ReceiverSettings, DeliverySettings, Receiver),
-    "[watch]": (WatchSettings,),
-}
-# Fields that the file does not name: they are made of other keys.
-_GIVEN = frozenset({"receivers", "sources", "paths", "runs"})
-_AS_TEXT: Mapping[type, Callable[[str], object]] = {Matcher: parse_matcher}
-
-
-def config_reference() -> Iterator[tuple[str, str, str, str, str]]:
-    """Every key of the file: its table, its name, its form, its default, what it means."""
-    for table, kinds in _TABLES.items():
-        rows = {}
-        for kind in kinds:
-            rows.update({row[0]: row for row in reference(kind, as_text=_AS_TEXT) if not _is_given(kind, row[0])})
-        yield from ((table, *row) for row in rows.values())
-
-
-def config_schema() -> dict[str, object]:
-    """The file as a JSON Schema, for editors."""
-    tables = {name: _joined_schema(kinds) for name, kinds in _TABLES.items()}
-    top = tables[""]
-    properties = top["properties"]
-    assert isinstance(properties, dict)
-    lists = {name: {"type": "array", "items": tables[f"[[{name}]]"]} for name in ("source", "receiver")}
-    whole = {**properties, **lists, "watch": tables["[watch]"]}
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "recompile-watch watch",
-        **top,
-        "properties": whole,
-        "required": ["source"],
-    }
-
-
-def _is_given(kind: type, name: str) -> bool:
-    first = name.partition(".")[0].strip("[]")
-    return (first in _GIVEN and kind is not RulesTable) or (kind is WatchSettings and first == "models")
-
-
-def _joined_schema(kinds: Sequence[type]) -> dict[str, object]:
-    properties: dict[str, object] = {}
-    for kind in kinds:
-        found = json_schema(kind, as_text=_AS_TEXT)["properties"]
-        assert isinstance(found, dict)
-        properties.update({name: value for name, value in found.items() if not _is_given(kind, name)})
-    return {"type": "object", "properties": properties, "additionalProperties": False}
 
 
 def default_state_folder(environment: Mapping[str, str] = os.environ) -> Path:
@@ -264,20 +124,14 @@ def _runs(diagnose: DiagnoseSettings) -> RunSettings | None:
 
 
 def _source(table: Mapping[str, object], place: str, folder: Path, mistakes: Mistakes) -> tuple[SourceConfig, WatchedSource] | None:
-    table = (
-        {**table, "paths": [table["path"]]}
-        if isinstance(table.get("path"), str)
-        else {**table, **({"paths": table["path"]} if "path" in table else {})}
-    )
-    table.pop("path", None)
-    note_unknown({**table}, {"path", *_names(Origin), *_names(FollowSettings), *_names(WatchedSource)}, place, mistakes)
-    origin = read_table(Origin, _part(table, Origin), place, mistakes)
-    given = {"paths": tuple(str(folder / path) for path in origin.paths)} if origin else {}
+    note_unknown(table, {*_names(Origin), *_names(FollowSettings), *_names(WatchedSource)}.difference({"paths"}), place, mistakes)
+    paths = _paths(table, place, mistakes)
+    origin = read_table(Origin, _part(table, Origin, without="path paths"), place, mistakes, {"paths": paths or ()})
     follow = read_table(
-        FollowSettings, {name: item for name, item in _part(table, FollowSettings).items() if name != "paths"}, place, mistakes, given
-    )
+        FollowSettings, _part(table, FollowSettings, without="paths"), place, mistakes, {"paths": tuple(str(folder / path) for path in paths or ())}
+    )  # fmt: skip
     zone = _zone(origin.timezone, place, mistakes) if origin else None
-    if origin is not None and sum((bool(origin.paths), origin.journal is not None, origin.stdin)) != 1:
+    if origin is not None and paths is not None and sum((bool(paths), origin.journal is not None, origin.stdin)) != 1:
         mistakes.add(place, 'a source has one of path, journal and stdin; write path = "/srv/bot/*.log"')
     if origin is None or follow is None:
         return None
@@ -285,6 +139,16 @@ def _source(table: Mapping[str, object], place: str, folder: Path, mistakes: Mis
     if watched is None:
         return None
     return SourceConfig(follow.name, origin, zone, follow), watched
+
+
+def _paths(table: Mapping[str, object], place: str, mistakes: Mistakes) -> tuple[str, ...] | None:
+    """What the key ``path`` names, one or a list; None where it is neither, which is noted."""
+    given = table.get("path", [])
+    found = [given] if isinstance(given, str) else given
+    if isinstance(found, list) and all(isinstance(path, str) for path in found):
+        return tuple(found)
+    mistakes.add(f"{place}.path", f"{given!r:.80} is not text or a list of text")
+    return None
 
 
 def _receiver(
@@ -381,6 +245,21 @@ def _part(table: Mapping[str, object], kind: type, without: str = "") -> dict[st
     """The keys of a table that belong to one of the classes it holds settings of."""
     names = set(_names(kind)).difference(without.split())
     return {name: item for name, item in table.items() if name in names}
+
+
+def _note_strangers(tables: Sequence[Mapping[str, object]], mistakes: Mistakes) -> None:
+    """Notes receivers that name another one which is not there: nobody would be told."""
+    known = [name for table in tables if isinstance(name := table.get("name"), str)]
+    for index, table in enumerate(tables, 1):
+        for key in ("fallback", "escalate_to"):
+            name = table.get(key)
+            others = [one for one in known if one != table.get("name")]
+            if isinstance(name, str) and name not in others:
+                mistakes.add(f"receiver[{index}].{key}", f"no other receiver is called '{name}'; there {_are(others)}")
+
+
+def _are(names: Sequence[str]) -> str:
+    return "is none" if not names else f"is {names[0]}" if len(names) == 1 else f"are {', '.join(names)}"
 
 
 def _note_twins(names: Sequence[str], place: str, mistakes: Mistakes) -> None:

@@ -11,14 +11,13 @@ import pytest
 from recompile_watch.core.errors import ConfigError
 from recompile_watch.settings import keys_of
 from recompile_watch.watch_config import (
-    _TABLES,
     UNIT_STATE_FOLDER,
     WatchConfig,
-    config_reference,
     default_state_folder,
     read_config,
     readable_receivers,
 )
+from recompile_watch.watch_tables import TABLES, config_reference
 from tests.conftest import ROOT
 
 TEN_LINES = """
@@ -101,6 +100,34 @@ factor = "2"
     assert "pol_interval: unknown key; did you mean 'poll_interval'" in "".join(found)
 
 
+SOURCE = "[[source]]\nname='bot'\npath='x.log'\n"
+RECEIVER = SOURCE + "[[receiver]]\nname='ops'\nurl='json://x'\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("poll_interval = '0s'\n" + SOURCE, "poll_interval is 0; write 0.01 or more"),
+        (SOURCE + "[metrics]\nlisten = '0.0.0.0:9464'", "metrics: listen is '0.0.0.0:9464', no loopback address"),
+        (SOURCE + "[models.toto]\ndeclared = 'fast'", "models.toto: declared is 'fast'; write one of compiled, eager"),
+        (SOURCE + "schedule = [{ start = '9h', end = '25:00' }]", "source[1].schedule[1]: start is '9h'; write a time of day"),
+        (SOURCE + "[watch.latency]\nfactor = 0.5", "watch.latency: factor is 0.5; write 1 or more"),
+        (SOURCE + "[[watch.rates]]\nkind = 'bot_error'\ncount = 0\nwindow = '1m'", "watch.rates[1]: count is 0; write 1 or more"),
+        (RECEIVER + "digest_at = '25:99'", "receiver[1]: digest_at is '25:99'; write a time of day"),
+        (RECEIVER + "digest_timezone = 'Mars'", "receiver[1]: digest_timezone is 'Mars'"),
+        (RECEIVER + "quiet_hours = { start = '10pm', end = '06:00' }", "receiver[1].quiet_hours: start is '10pm'"),
+        (RECEIVER + "group_by = ['modle']", "receiver[1]: group_by: 'modle' is no field"),
+        (RECEIVER + "escalate_to = 'boss'", "receiver[1].escalate_to: no other receiver is called 'boss'"),
+        (RECEIVER + "fallback = 'ops'", "receiver[1].fallback: no other receiver is called 'ops'"),
+        ("[[source]]\nname = 'bot'\npath = 3", "source[1].path: 3 is not text or a list of text"),
+    ],
+)
+def test_a_value_that_would_do_harm_is_a_mistake(tmp_path: Path, text: str, words: str) -> None:
+    """What has the right type and no sense: a time of day that is none would stop each turn, a receiver that is not there tells nobody."""
+    (found,) = mistakes(tmp_path, text)
+    assert words in found
+
+
 @pytest.mark.parametrize("text", ["", "[[receiver]]\nname='a'\nurl='json://x'", "x = [", "source = 1", "[source]\nname='a'"])
 def test_a_file_that_is_none_is_a_config_error(tmp_path: Path, text: str) -> None:
     """No source, no TOML, a table in the wrong form: one line each, no traceback."""
@@ -141,7 +168,7 @@ def test_the_receivers_of_a_wrong_configuration_can_be_told(tmp_path: Path) -> N
 
 def test_no_key_of_a_table_means_two_things() -> None:
     """A table that holds the settings of several layers has each key once, but for the name that they share."""
-    for table, kinds in _TABLES.items():
+    for table, kinds in TABLES.items():
         keys = [key.name for kind in kinds for key in keys_of(kind) if key.name not in ("name", "paths", "url")]
         assert len(keys) == len(set(keys)), f"{table}: {sorted({key for key in keys if keys.count(key) > 1})}"
 

@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace, _name: tuple[str, ...]) -> int:
     facts = replace(facts, errors=(*facts.errors, *env_errors), env_files=env_files)
     report = analysis.report(facts, catalog)
     if weights is not None:
-        report = weights.weighed(report)
+        report = weights.weighed(report, catalog)
     write_result(rendered(report, arguments), arguments.output)
     if arguments.format == "html" and arguments.output is None and sys.stdout.isatty():
         write_error("that was a page for a browser; --output report.html writes it to a file")

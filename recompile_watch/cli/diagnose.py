@@ -78,7 +78,8 @@ def _report(diagnosis: Diagnosis) -> dict[str, object]:
 def _told(diagnosis: Diagnosis, report: dict[str, object], arguments: argparse.Namespace) -> int:
     """Writes the report and what was wrong; the exit status."""
     write_result(_rendered(diagnosis, report, arguments), arguments.output)
-    for problem in diagnosis.problems:
+    is_shown = arguments.format == "text" and arguments.output in (None, STANDARD_OUTPUT) and sys.stdout.isatty()
+    for problem in () if is_shown else diagnosis.problems:
         write_error(safe(problem, 2000))
     return exit_status.OK if diagnosis.judgement.verdict.is_decided else exit_status.UNKNOWN
 

@@ -6,6 +6,7 @@ from recompile_watch.cli import exit_status
 from recompile_watch.cli.output import write_result
 from recompile_watch.cli.parsing import nearest
 from recompile_watch.config import load_catalog, load_matcher, load_rules
+from recompile_watch.core.analysis import Analysis, Facts
 from recompile_watch.core.causes import parse_reason
 from recompile_watch.core.engine import SourceEngine
 from recompile_watch.core.errors import UsageError
@@ -21,8 +22,10 @@ from recompile_watch.report.explanation import (
     explained_model_settings,
     explained_remedy,
     explained_setting,
+    explained_watch_kind,
 )
 from recompile_watch.report.guide import guide
+from recompile_watch.report.watch_kinds import WATCH_KINDS
 
 _MAX_MESSAGE = 1 << 20
 
@@ -39,6 +42,7 @@ def run(arguments: argparse.Namespace, _name: tuple[str, ...]) -> int:
     text = _by_name(topic, rules, catalog) or _by_message(topic, rules, catalog)
     if text is None:
         known = [*CAUSES, *sorted({rule.event for rule in rules.rules}), *dict.fromkeys(remedy.key for remedy in catalog.remedies), *catalog.settings]
+        known += [name.rpartition(".")[2] for name in catalog.settings] + [*WATCH_KINDS]
         known += [model.name for model in catalog.models.models] + [name for _, setting in catalog.models.settings() for name in setting.names]
         hint = nearest(topic, known) if len(topic) < 80 and " " not in topic else "paste a whole line of the log, in quotes"
         raise UsageError(f"nothing known about that; {hint if len(hint) < 200 else 'try a cause such as kv_cache_index, or paste a message'}")
@@ -47,29 +51,38 @@ def run(arguments: argparse.Namespace, _name: tuple[str, ...]) -> int:
 
 
 def _by_name(topic: str, rules: Ruleset, catalog: Catalog) -> str | None:
-    if topic in CAUSES or topic == "other":
-        return explained_cause(topic, catalog)
-    if any(remedy.key == topic for remedy in catalog.remedies):
-        return explained_remedy(topic, catalog)
-    if topic in catalog.settings or topic in catalog.ineffective or topic in catalog.known:
-        return explained_setting(topic, catalog)
-    model = catalog.model(topic) or catalog.model(topic.lower())
-    if model is not None:
-        return explained_model(model)
-    if (text := explained_model_settings(topic, catalog)) is not None:
-        return text
+    """Everything of that name: a remedy and the setting that it sets may share one."""
     kinds = {rule.event for rule in rules.rules}.union(*(case.kinds for case in catalog.cases))
-    return explained_kind(topic, rules, catalog) if topic in kinds else None
+    model = catalog.model(topic) or catalog.model(topic.lower())
+    texts = [explained_cause(topic, catalog)] if topic in CAUSES or topic == "other" else []
+    texts += [explained_remedy(topic, catalog)] if any(remedy.key == topic for remedy in catalog.remedies) else []
+    texts += [explained_setting(name, catalog) for name in _settings(topic, catalog)]
+    texts += [explained_model(model)] if model is not None else []
+    texts += [text] if (text := explained_model_settings(topic, catalog)) is not None else []
+    texts += [explained_kind(topic, rules, catalog)] if topic in kinds else []
+    texts += [explained_watch_kind(topic)] if topic in WATCH_KINDS else []
+    return "\n".join(texts) or None
+
+
+def _settings(topic: str, catalog: Catalog) -> list[str]:
+    """The settings of that name, whole or without the module in front."""
+    if topic in catalog.settings or topic in catalog.ineffective or topic in catalog.known:
+        return [topic]
+    return [name for name in catalog.settings if name.endswith(f".{topic}")]
 
 
 def _by_message(topic: str, rules: Ruleset, catalog: Catalog) -> str | None:
     """The event that a pasted message is, with its cause; or the class of a pasted guard."""
-    engine = SourceEngine("-", rules, load_matcher(rules), TimeOptions())
+    engine, analysis = SourceEngine("-", rules, load_matcher(rules), TimeOptions()), Analysis(rules)
     items = engine.feed(topic.replace("\\n", "\n").encode("utf-8", "surrogateescape") + b"\n") + engine.end()
+    for item in items:
+        analysis.take(item)
     event = next((item for item in items if isinstance(item, Event)), None)
     causes = [reason.cause for reason in event.reasons[:1]] if event is not None else []
     if event is None:
         guard = parse_reason(topic.lstrip("- ")).cause
         return explained_cause(guard, catalog) if guard not in ("other", "empty") else None
-    parts = [explained_kind(event.kind, rules, catalog), *(explained_cause(cause, catalog) for cause in causes if cause in CAUSES)]
+    findings = analysis.report(Facts(), catalog).findings
+    advice = next((finding.advice for finding in findings if finding.kind == event.kind), ())
+    parts = [explained_kind(event.kind, rules, catalog, advice), *(explained_cause(cause, catalog) for cause in causes if cause in CAUSES)]
     return "\n".join(parts)

@@ -12,6 +12,7 @@ from recompile_watch.core.errors import UsageError
 from recompile_watch.core.matchers import parse_matcher
 from recompile_watch.core.units import parse_duration
 from recompile_watch.report.json import json_text
+from recompile_watch.report.times import time_text
 from recompile_watch.report.watch_state import in_order, incident_text, incident_to_json, incidents_text
 from recompile_watch.zones import LocalZone
 
@@ -26,7 +27,7 @@ def run(arguments: argparse.Namespace, name: tuple[str, ...]) -> int:
         case "ack":
             until = None if arguments.until is None else _until(arguments.until)
             tell(state_folder(arguments), {"ask": "acknowledge", "incident": arguments.incident, "until": until, "why": arguments.why})
-            print(f"acknowledged: {arguments.incident}")
+            print(f"acknowledged until {'it is over' if until is None else time_text(until)}: {arguments.incident}")
         case "silence":
             _silence(arguments)
         case "unsilence":
@@ -53,8 +54,9 @@ def _silence(arguments: argparse.Namespace) -> None:
             parse_matcher(text)
         except ValueError as error:
             raise UsageError(str(error)) from None
-    tell(state_folder(arguments), {"ask": "silence", "matchers": arguments.matchers, "until": _until(arguments.until), "why": arguments.why})
-    print(f"silenced until {arguments.until}: {' '.join(arguments.matchers)}")
+    until = _until(arguments.until)
+    tell(state_folder(arguments), {"ask": "silence", "matchers": arguments.matchers, "until": until, "why": arguments.why})
+    print(f"silenced until {time_text(until)}: {' '.join(arguments.matchers)}")
 
 
 def _until(text: str) -> float:
@@ -62,6 +64,10 @@ def _until(text: str) -> float:
     try:
         return time.time() + parse_duration(text)
     except ValueError:
+        pass
+    try:
         moment = moment_of("--until", text, LocalZone(), datetime.now().astimezone())
+    except UsageError:
+        raise UsageError(f"--until: '{text}' is no time; write 4h (from now on), 18:00, 2026-01-31 or 2026-01-31T18:00") from None
     assert moment is not None
     return moment.timestamp()

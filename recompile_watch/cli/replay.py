@@ -17,7 +17,7 @@ from recompile_watch.core.notices import Notice
 from recompile_watch.core.watch_settings import WatchSettings
 from recompile_watch.daemon.replay import Replay
 from recompile_watch.report.message import message_of
-from recompile_watch.report.times import time_text
+from recompile_watch.report.times import count_text, time_text
 from recompile_watch.sources.find import find_sources
 from recompile_watch.sources.read import read_blocks
 from recompile_watch.watch_config import read_config
@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace, _name: tuple[str, ...]) -> int:
         write_error("nothing recognisable in the input; is it the log of a program that uses torch.compile?")
         return exit_status.UNKNOWN
     if not arguments.json:
-        print(f"{sent} messages for {replay.events} events")
+        print(f"{count_text(sent, 'message')} for {count_text(replay.events, 'event')}")
     return exit_status.OK
 
 

@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace, _name: tuple[str, ...]) -> int:
 
 def _describe(as_schema: bool) -> int:
     """Prints what the configuration file may hold."""
-    from recompile_watch.watch_config import config_reference, config_schema
+    from recompile_watch.watch_tables import config_reference, config_schema
 
     if as_schema:
         write_stdout(json.dumps(config_schema(), indent=1) + "\n")
@@ -68,7 +68,7 @@ def _check(file: Path) -> int:
     for source in config.sources:
         origin = source.origin
         what = f"the journal of {origin.journal}" if origin.journal else "standard input" if origin.stdin else ", ".join(source.follow.paths)
-        print(f"  source {source.name}: {what}, from its {source.follow.start}")
+        print(f"  source {source.name}: {what}, from its {'end' if source.follow.start == 'end' else 'beginning'}")
     for receiver, rule in zip(config.receivers, config.watch.receivers, strict=True):
         print(
             f"  receiver {receiver.name}: {receiver.form.value}, {rule.min_severity} and worse, again after {duration_text(rule.repeat_interval_s)}"

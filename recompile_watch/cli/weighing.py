@@ -12,6 +12,7 @@ from recompile_watch.core.analysis import Report, status_of
 from recompile_watch.core.baseline import compared, parse_baseline
 from recompile_watch.core.decision import Decision
 from recompile_watch.core.errors import UsageError
+from recompile_watch.core.remedies import Catalog
 
 
 class Weights:
@@ -24,11 +25,11 @@ class Weights:
         kept = _kept(arguments.state_dir) if arguments.state_dir else {}
         self._measured = {**kept, **(_measured(arguments.diagnosis) if arguments.diagnosis else {})}
 
-    def weighed(self, report: Report) -> Report:
+    def weighed(self, report: Report, catalog: Catalog) -> Report:
         """The report against its baseline, without what a person has accepted, and decided by what was measured."""
         findings = report.findings if self._baseline is None else compared(report.findings, self._baseline)
         findings = accepted(findings, self._acceptances, datetime.now(UTC).astimezone().date())
-        decisions = _decided(report.decisions, self._measured) if self._measured else report.decisions
+        decisions = _decided(report.decisions, self._measured, catalog) if self._measured else report.decisions
         return replace(report, findings=findings, status=status_of(findings, report.problems), decisions=decisions)
 
 
@@ -57,7 +58,7 @@ def _measured(texts: list[str]) -> dict[str, Decision]:
     return found
 
 
-def _decided(decisions: tuple[Decision, ...], measured: Mapping[str, Decision]) -> tuple[Decision, ...]:
+def _decided(decisions: tuple[Decision, ...], measured: Mapping[str, Decision], catalog: Catalog) -> tuple[Decision, ...]:
     from recompile_watch.core.measured import with_measured
 
-    return with_measured(decisions, measured)
+    return with_measured(decisions, measured, catalog)

@@ -171,7 +171,7 @@ class Analysis:
         if kind not in NO_FINDING:
             self._find(event)
         elif kind in MARK_KINDS:
-            self._phases.mark(kind, source, self._at(time))
+            self._phases.mark(kind, source, self._at(time), event.extra.get("model"))
         elif kind == "compile_time":
             self._add_compile_time(event)
 
@@ -230,8 +230,8 @@ class Analysis:
         return Report(
             status=status_of(findings, problems), problems=problems, torch_version=version, torch_version_from=origin,
             sources=tuple(self._source_report(source) for source in facts.sources), unread=dict(facts.unread),
-            counts=dict(sorted(self._counts.items())), findings=findings, series=self._series.numbers(), decisions=decide(findings, known),
-            timeline=self._slices.timeline(),
+            counts=dict(sorted(self._counts.items())), findings=findings, series=self._series.numbers(),
+            decisions=decide(findings, known, self._phases.loads(), parsed), timeline=self._slices.timeline(),
         )  # fmt: skip
 
     def finding(self, key: GroupKey, torch_version: str | None, catalog: Catalog, left_out: int, phases: Iterable[str]) -> Finding | None:

@@ -84,10 +84,10 @@ class Course:
         if run.kind in self._conditions.timed:
             self._agenda.set(CONDITIONS, self._conditions.due())
 
-    def trouble(self, trouble: Trouble) -> None:
-        """Takes a fault of the watching itself, or its end."""
+    def trouble(self, trouble: Trouble, now: float) -> None:
+        """Takes a fault of the watching itself, or its end. now: also while old logs are read by their own time."""
         self._conditions.trouble(trouble)
-        self.signal(signal_of(trouble), None, self._clock.wall)
+        self.signal(signal_of(trouble), None, now)
 
     def signal(self, signal: Signal, event: Event | None, at: float, *, is_backlog: bool = False) -> None:
         """Takes what a condition, or the watching itself, says."""

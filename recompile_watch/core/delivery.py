@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
+from recompile_watch.core.bounds import at_least, insist
 from recompile_watch.core.digests import covers, digest_of
 from recompile_watch.core.heard import Trouble, TroubleKind
 from recompile_watch.core.messages import Delivered, Outcome, Refused, Retry
@@ -42,6 +43,13 @@ class DeliverySettings:
     longest_retry_after_s: float = 3600.0
     late_s: float = 900.0
     give_up_s: float = 86_400.0
+
+    def __post_init__(self) -> None:
+        insist(
+            at_least(0.001, per_second=self.per_second),
+            at_least(1, at_once=self.at_once),
+            at_least(self.first_wait_s, longest_wait=self.longest_wait_s),
+        )
 
 
 class Outbox:

@@ -13,6 +13,7 @@ from recompile_watch.core.env_check import NOTES
 from recompile_watch.core.events import TORCH_KINDS, Event
 from recompile_watch.core.fingerprint import fingerprint, normalised
 from recompile_watch.core.groups import Group, GroupKey
+from recompile_watch.core.modes import COMPILED, EAGER
 from recompile_watch.core.rules import SEVERITIES, Rule, Ruleset
 from recompile_watch.core.versions import Version
 from recompile_watch.core.wording import consequence_of, evidence_text, title_of
@@ -203,7 +204,7 @@ def _subject(kind: str, event: Event) -> str:
         case "forecast_failure":
             return f"{extra.get('model')} {extra.get('cause') or normalised(str(extra.get('message') or ''))}"
         case "out_of_memory" | "cpu_fallback":
-            return str(extra.get("model"))
+            return " ".join(str(part) for part in (extra.get("model"), extra.get("cause")) if part is not None)
         case "ineffective_setting":
             return " ".join(str(extra[name]) for name in ("setting", "cause") if extra.get(name))
         case "recompile_limit_set" | "limit_not_in_force":
@@ -221,7 +222,8 @@ def _subject(kind: str, event: Event) -> str:
 def cause_of(event: Event) -> str | None:
     """The class of the newest guard failure; of other events the cause that their own field names."""
     if event.kind == "compile_mode":
-        return "compiled" if event.extra.get("compiled") else "eager"
+        is_compiled = event.extra.get("compiled")
+        return None if is_compiled is None else COMPILED if is_compiled else EAGER
     named = event.extra.get("cause")
     if isinstance(named, str):
         return named

@@ -117,7 +117,7 @@ def _success(trial: Trial) -> Gate:
         case Status.TIMEOUT:
             return Gate("success", False, f"it did not end in time{why}")
         case Status.CRASHED:
-            return Gate("success", False, f"its process died{why}")
+            return Gate("success", False, f"it crashed{why}")
     return Gate("success", False, f"{trial.calls_ok} of {trial.calls} calls succeeded{why}" if trial.calls else f"no call was made{why}")
 
 
@@ -141,7 +141,8 @@ def _error(seen: Accuracy | None, profile: Profile) -> Iterator[Gate]:
         yield Gate("error", False, "the outputs were not compared")
         return
     bound = profile.max_error_percent
-    worst = max(seen.mae_pct, seen.metric_pct or 0.0)
+    errors = [seen.mae_pct] if seen.metric_pct is None else [seen.mae_pct, seen.metric_pct]
+    worst = next((one for one in errors if one != one), max(errors))
     if not worst < bound:  # not a number counts as too large
         yield Gate("error", False, f"the error against eager is {worst:.3g} %; less than {bound:g} % is allowed")
     elif seen.noise_floor_pct > 0:

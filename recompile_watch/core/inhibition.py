@@ -42,7 +42,7 @@ EXPLANATIONS = (
     ),
     Explanation(frozenset({"cudagraph_overwritten_error"}), frozenset({"compile_error"}), "model", causes=frozenset({"AssertionError"})),
     Explanation(frozenset({"out_of_memory"}), frozenset({"forecast_failure"}), "model", causes=frozenset({"out_of_memory"})),
-    Explanation(frozenset({"out_of_memory"}), frozenset({"cpu_fallback"}), "model"),
+    Explanation(frozenset({"out_of_memory"}), frozenset({"cpu_fallback"}), "model", causes=frozenset({"out_of_memory"})),
     Explanation(frozenset({"cpu_fallback"}), frozenset({"latency_high"}), "model"),
     Explanation(_LIMIT, frozenset({"latency_high"}), "model"),
     # Too many events of a kind say more than each of them.

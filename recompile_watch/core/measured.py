@@ -4,9 +4,10 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from recompile_watch.core.candidates import EAGER, MODES
-from recompile_watch.core.decision import Decision
+from recompile_watch.core.candidates import EAGER, MODES, Candidate
+from recompile_watch.core.decision import Decision, settings_for
 from recompile_watch.core.errors import ConfigError
+from recompile_watch.core.remedies import Catalog
 from recompile_watch.core.revisit import Condition
 
 SCHEMA = "recompile-watch/diagnosis/1"
@@ -31,15 +32,19 @@ def decision_of(report: object, file: str, model: str) -> Decision:
         raise ConfigError(NO_REPORT.format(file=file)) from None
 
 
-def with_measured(decisions: Iterable[Decision], measured: Mapping[str, Decision]) -> tuple[Decision, ...]:
-    """The decisions of a log with those that were measured in their place; an inconclusive one only adds its reason."""
+def with_measured(decisions: Iterable[Decision], measured: Mapping[str, Decision], catalog: Catalog) -> tuple[Decision, ...]:
+    """The decisions of a log with those that were measured in their place; an inconclusive one only adds its reason.
+
+    catalog: knows the models' own switches, which a diagnosis does not.
+    """
     known = {decision.model: decision for decision in decisions}
     for model, decision in measured.items():
         before = known.get(model)
         if decision.mode == "undecided" and before is not None:
             known[model] = replace(before, against=(*before.against, *(f"a diagnosis did not decide: {reason}" for reason in decision.because[:1])))
         else:
-            known[model] = decision if before is None else replace(decision, against=(*decision.against, *_concerns(before)))
+            own = _by_own_switches(decision, catalog)
+            known[model] = own if before is None else replace(own, against=(*own.against, *_concerns(before)))
     return tuple(known[model] for model in sorted(known))
 
 
@@ -52,6 +57,13 @@ def _decision(report: Mapping[str, object], model: str) -> Decision:
     conditions = tuple(Condition(str(one["check"]), str(one["relation"]), _value(one["value"]), str(one["text"])) for one in verdict["revisit_when"])
     because, against, settings = (tuple(map(str, verdict[name])) for name in ("because", "against", "settings"))
     return Decision(model, mode, f"measured, {verdict['confidence']}", because, against, settings, conditions)
+
+
+def _by_own_switches(decision: Decision, catalog: Catalog) -> Decision:
+    """A mode by itself is set by what the model's wrapper reads; other settings stand as they were measured."""
+    is_mode = decision.mode in (EAGER, *MODES) and decision.settings == Candidate(decision.mode).lines()
+    own = settings_for(decision.model, decision.mode, catalog) if is_mode else ()
+    return replace(decision, settings=own) if own else decision
 
 
 def _concerns(before: Decision) -> tuple[str, ...]:

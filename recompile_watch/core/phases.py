@@ -46,10 +46,13 @@ class Phases:
     def __init__(self) -> None:
         self.marks: dict[str, Mark] = {}
         self.streams: dict[Stream, Progress] = {}
+        self._loads: dict[tuple[str, str], int] = {}
 
-    def mark(self, kind: str, source: str, at: datetime | None) -> None:
-        """Takes a ``model_load`` or ``warmup_done``."""
+    def mark(self, kind: str, source: str, at: datetime | None, model: object = None) -> None:
+        """Takes a ``model_load`` or ``warmup_done``. model: its name, where the line has one."""
         before = self.marks.get(source)
+        if kind == "model_load" and isinstance(model, str):
+            self._add_loads(source, model, 1)
         phase = "warmup" if kind == "model_load" else "steady"
         self.marks[source] = Mark(before.number + 1 if before else 1, phase, at)
 
@@ -80,8 +83,17 @@ class Phases:
                 progress.last = at
         return stream, progress.phase
 
+    def loads(self) -> dict[str, int]:
+        """How often each model was loaded, by the source that shows most of it: a bot prints the same line to several."""
+        most: dict[str, int] = {}
+        for (_, model), count in self._loads.items():
+            most[model] = max(count, most.get(model, 0))
+        return most
+
     def merge(self, later: "Phases") -> dict[Stream, str | None]:
         """Takes in the part of the log that follows; what its undecided streams turn out to be."""
+        for (source, model), count in later._loads.items():
+            self._add_loads(source, model, count)
         resolved: dict[Stream, str | None] = {}
         for stream, progress in later.streams.items():
             resolved[stream] = self._resolve(stream, progress)
@@ -89,6 +101,10 @@ class Phases:
             before = self.marks.get(source)
             self.marks[source] = Mark(mark.number + (before.number if before else 0), mark.phase, mark.at)
         return resolved
+
+    def _add_loads(self, source: str, model: str, count: int) -> None:
+        if (source, model) in self._loads or len(self._loads) < MAX_STREAMS:
+            self._loads[source, model] = self._loads.get((source, model), 0) + count
 
     def _resolve(self, stream: Stream, follows: Progress) -> str | None:
         """Continues one stream with what happened to it in the later part."""

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Generic, TypeVar
 
+from recompile_watch.core.bounds import at_least, insist
+
 DAY_S = 86_400.0
 K = TypeVar("K", bound=Hashable)
 
@@ -26,6 +28,9 @@ class RetentionSettings:
     series_s: float = 90 * DAY_S
     max_series: int = 300
     files_s: float = 30 * DAY_S
+
+    def __post_init__(self) -> None:
+        insist(at_least(0, max_incidents=self.max_incidents, max_dead_letters=self.max_dead_letters, max_series=self.max_series))
 
 
 class Archive(Generic[K]):

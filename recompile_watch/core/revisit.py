@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from recompile_watch.core.versions import version_of
+from recompile_watch.core.versions import Version, version_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,3 +33,11 @@ class Condition:
             case ">=":
                 return sign >= 0
         return sign == 0
+
+
+def newer_torch(version: Version | None) -> tuple[Condition, ...]:
+    """The next minor version of torch, whose compiler may do otherwise; nothing where the version is not known."""
+    if version is None:
+        return ()
+    following = f"{version[0]}.{version[1] + 1}"
+    return (Condition("torch_version", ">=", following, f"torch is {following} or newer: another compiler, another measurement"),)

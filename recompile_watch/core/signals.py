@@ -13,7 +13,7 @@ _COSTS = {
     TroubleKind.SOURCE_MISSING: "Nothing of this source is watched.",
     TroubleKind.STATE_CORRUPT: "What the watch remembered is set aside; incidents and positions start anew.",
     TroubleKind.STATE_UNWRITABLE: "The watch goes on in memory; a restart would forget what happened since.",
-    TroubleKind.UNDELIVERED: "Somebody was not told of what is listed in the outbox.",
+    TroubleKind.UNDELIVERED: "Somebody was not told, unless another receiver got it instead.",
     TroubleKind.RECEIVER_GONE: "Somebody who was to be told was not, unless another receiver got it instead.",
     TroubleKind.BAD_RELOAD: "The old configuration stays in force.",
     TroubleKind.WAKE_LOST: "Lines are noticed at the next poll instead of at once.",

@@ -20,13 +20,18 @@ from recompile_watch.core.gates import (
     wanted,
 )
 from recompile_watch.core.profiles import Pick, Profile
-from recompile_watch.core.revisit import Condition
+from recompile_watch.core.revisit import Condition, newer_torch
 from recompile_watch.core.statistics import Ratio, SplitMix64, against_baseline, mad, median, minimum_detectable_effect, speedup
 from recompile_watch.core.trials import Status, Trial
 from recompile_watch.core.versions import version_of
 
 MAX_EFFECT = 0.25  # a control that differs from itself by more tells nothing about a candidate
 _CLEAR = 1.1  # how far over its bound the interval must lie to be called clear
+_EAGER_WORKS = (Condition("eager_success_rate", ">=", 1.0, "every call of eager succeeds"),)
+_QUIET = (
+    Condition("control_effect", "<", MAX_EFFECT, f"eager differs from itself by less than {100 * MAX_EFFECT:.0f} %"),
+    Condition("pairs", ">=", MIN_PAIRS, f"at least {MIN_PAIRS} pairs of calls were timed of each arm"),
+)
 _KEEP = "keep the safe setting, eager, until a measurement decides"
 
 
@@ -88,7 +93,9 @@ def judge(
     alone_ms = median([time for pair in eager.timing.pairs for time in pair]) if control is not None and eager is not None and eager.timing else None
     candidates = tuple(_judged(trial, bounds, alone_ms, random) for trial in trials)
     verdict = _verdict(eager, effect, candidates, profile)
-    return Judgement(control, effect, candidates, replace(verdict, revisit_when=(*verdict.revisit_when, *_newer_torch(verdict, torch_version))))
+    if verdict.is_decided:
+        verdict = replace(verdict, revisit_when=(*verdict.revisit_when, *newer_torch(version_of(torch_version))))
+    return Judgement(control, effect, candidates, verdict)
 
 
 def _judged(trial: Trial, bounds: Bounds, alone_ms: float | None, random: SplitMix64) -> Judged:
@@ -119,7 +126,7 @@ def _verdict(eager: Trial | None, effect: float | None, candidates: tuple[Judged
         return _inconclusive(f"the measurement may not run: {eager.reason}", candidates)
     if eager is None or not eager.has_succeeded:
         why = f": {eager.reason}" if eager is not None and eager.reason else ""
-        return _inconclusive(f"eager itself was not measured{why}", candidates)
+        return _inconclusive(f"eager itself was not measured{why}", candidates, _EAGER_WORKS)
     if profile.pick is Pick.NONE:
         return _eager("high: the profile says so", [f"the {profile.name} profile always runs eager: nothing may differ between runs"], tried, profile)
     if not tried:
@@ -134,7 +141,8 @@ def _verdict(eager: Trial | None, effect: float | None, candidates: tuple[Judged
         pairs = len(eager.timing.pairs)
         return _inconclusive(f"eager was timed against itself in {pairs} pairs of calls; {MIN_PAIRS} are needed", candidates)
     if effect is None or effect > MAX_EFFECT:
-        return _inconclusive(f"eager differs from itself by up to {100 * (effect or 0):.0f} %: the machine is too noisy to tell a gain", candidates)
+        noise = f"eager differs from itself by up to {100 * (effect or 0):.0f} %"
+        return _inconclusive(f"{noise}: the machine is too noisy to tell a gain; measure when it is idle, or for longer", candidates)
     survivors = [one for one in open_ if not one.is_rejected and one.speedup is not None]
     if survivors:
         return _winner(_best(survivors, profile), survivors, tried, effect, profile)
@@ -192,14 +200,11 @@ def _eager(confidence: str, because: Sequence[str], tried: Iterable[Judged], pro
     return Verdict("decided", EAGER, Candidate(EAGER).lines(), confidence, tuple(because), tuple(against), tuple(conditions))
 
 
-def _inconclusive(why: str, candidates: Iterable[Judged]) -> Verdict:
+def _inconclusive(why: str, candidates: Iterable[Judged], wanted: tuple[Condition, ...] | None = None) -> Verdict:
+    """wanted: what has to be seen first; without it a control that is quiet and long enough."""
     sure = [replace(one, gates=hard_gates(one.trial)) for one in candidates if one.gates]  # what a stopwatch says is in doubt
     against = tuple(f"rejected: {reason}" for reason in _reasons(sure))
-    conditions = (
-        Condition("control_effect", "<", MAX_EFFECT, f"eager differs from itself by less than {100 * MAX_EFFECT:.0f} %"),
-        Condition("pairs", ">=", MIN_PAIRS, f"at least {MIN_PAIRS} pairs of calls were timed of each arm"),
-    )
-    return Verdict("inconclusive", None, (), "none: the evidence does not decide", (why, _KEEP), against, conditions)
+    return Verdict("inconclusive", None, (), "none: the evidence does not decide", (why, _KEEP), against, wanted or _QUIET)
 
 
 def _reasons(rejected: Iterable[Judged]) -> list[str]:
@@ -247,11 +252,3 @@ def _regrets(profile: Profile) -> tuple[Condition, ...]:
         Condition("speedup_ci_low", "<", profile.min_speedup, f"it is measured less than {profile.min_speedup:g} times faster than eager"),
         Condition("mae_percent", ">=", profile.max_error_percent, f"the error against eager reaches {profile.max_error_percent:g} %"),
     )
-
-
-def _newer_torch(verdict: Verdict, torch_version: str | None) -> tuple[Condition, ...]:
-    version = version_of(torch_version)
-    if version is None or not verdict.is_decided:
-        return ()
-    following = f"{version[0]}.{version[1] + 1}"
-    return (Condition("torch_version", ">=", following, f"torch is {following} or newer: another compiler, another measurement"),)

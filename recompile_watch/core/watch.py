@@ -132,7 +132,7 @@ class Watch:
                 self._run_to(self._clock.wall)
         self._close(heard, now, is_old=is_old)
         for trouble in troubles:
-            self._course.trouble(trouble)
+            self._course.trouble(trouble, now)
         self._run_to(self._clock.wall)
 
     def tick(self, now: float) -> Step:

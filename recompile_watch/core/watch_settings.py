@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from recompile_watch.core.matchers import Matcher
+from recompile_watch.core.bounds import at_least, at_most, clock_times, insist, zones
+from recompile_watch.core.matchers import FIELDS, Matcher
 
 Severity = Literal["info", "warning", "critical"]
 HOUR_S = 3600.0
@@ -23,6 +24,9 @@ class QuietHours:
     end: str
     timezone: str = "UTC"
     passes: Severity = "critical"
+
+    def __post_init__(self) -> None:
+        insist(clock_times(start=self.start, end=self.end), zones(timezone=self.timezone))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,10 @@ class Receiver:
     escalate_after_s: float = 1800.0
     only_escalations: bool = False
 
+    def __post_init__(self) -> None:
+        unknown = (f"group_by: {name!r:.40} is no field; known are {', '.join(FIELDS)}" for name in self.group_by if name not in FIELDS)
+        insist(at_least(1, burst=self.burst), clock_times(digest_at=self.digest_at), zones(digest_timezone=self.digest_timezone), unknown)
+
 
 @dataclass(frozen=True, slots=True)
 class Slot:
@@ -76,6 +84,9 @@ class Slot:
 
     start: str
     end: str
+
+    def __post_init__(self) -> None:
+        insist(clock_times(start=self.start, end=self.end))
 
 
 # The bot's analyses; between them its loop sleeps in silence (trade_stock_e2e.py of autumn 2025).
@@ -121,6 +132,9 @@ class Rate:
     window_s: float
     severity: Severity = "critical"
 
+    def __post_init__(self) -> None:
+        insist(at_least(1, count=self.count, window=self.window_s), at_most(1000, count=self.count))
+
 
 @dataclass(frozen=True, slots=True)
 class ResolveAfter:
@@ -152,6 +166,9 @@ class LifeSettings:
     flap_window_s: float = 600.0
     forget_after_s: float = 7 * DAY_S
 
+    def __post_init__(self) -> None:
+        insist(at_least(1, flap_turns=self.flap_turns))
+
 
 @dataclass(frozen=True, slots=True)
 class CompileSettings:
@@ -164,6 +181,9 @@ class CompileSettings:
     headroom: float = 0.75
     late_recompiles: int = 3
     late_window_s: float = HOUR_S
+
+    def __post_init__(self) -> None:
+        insist(at_least(0.01, headroom=self.headroom), at_most(1, headroom=self.headroom), at_least(1, late_recompiles=self.late_recompiles))
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +203,12 @@ class LevelSettings:
     normal_from: int = 100
     recent: int = 20
 
+    def __post_init__(self) -> None:
+        insist(
+            at_least(1, factor=self.factor, calm_factor=self.calm_factor, normal_from=self.normal_from, recent=self.recent),
+            at_least(0, margin=self.margin), at_most(self.factor, calm_factor=self.calm_factor),
+        )  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class ReturnSettings:
@@ -201,6 +227,11 @@ class ReturnSettings:
     margin: float = 0.02
     normal_from: int = 5
     window: int = 20
+
+    def __post_init__(self) -> None:
+        insist(
+            at_least(0, drop=self.drop, margin=self.margin), at_least(1, normal_from=self.normal_from), at_least(self.normal_from, window=self.window)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,3 +272,6 @@ class WatchSettings:
     rates: tuple[Rate, ...] = field(default=(Rate("bot_error", 10, 900.0), Rate("forecast_failure", 30, 900.0), Rate("compile_error", 30, 900.0)))
     backlog_settles_s: float = 10.0
     max_incidents: int = 500
+
+    def __post_init__(self) -> None:
+        insist(at_least(2, max_incidents=self.max_incidents))

@@ -131,7 +131,9 @@ def consequence_of(group: Group, rule_why: str | None, torch_version: tuple[int,
         case "recompile":
             cause = group.first.reasons[0].cause if group.first.reasons else "empty"
             return cause_means(cause)
-        case "compile_mode" if group.first.extra.get("compiled"):
+        case "compile_mode" if group.first.extra.get("compiled") is None:
+            return "The log does not say whether the model was compiled in the end."
+        case "compile_mode" if group.first.extra["compiled"]:
             return "Recompiles, limits and CUDA graph troubles of this model are possible; expected if the configuration says compiled."
         case "compile_mode":
             return "The model loaded without torch.compile; expected if the configuration says eager."
@@ -198,7 +200,8 @@ def _recompile(group: Group) -> str:
 
 def _limit_hit(group: Group) -> str:
     which = "accumulated recompile limit" if "accumulated" in group.key.subject else "recompile limit"
-    return f"{_name(group)} hit the {which} ({_shown(group.values.get('limit'))})"
+    limit = group.values.get("limit")  # the attempt that it refused comes before the line that names it
+    return f"{_name(group)} hit the {which}" + (f" ({limit})" if limit is not None else "")
 
 
 def _limit_error(group: Group) -> str:
@@ -229,6 +232,17 @@ def _forecast(group: Group) -> str:
     return f"{extra.get('model') or 'A model'} forecast failed: {words}"
 
 
+def _cpu_fallback(group: Group) -> str:
+    extra = group.first.extra
+    name = extra.get("model") or "A model"
+    match extra.get("cause"):
+        case "out_of_memory":
+            return f"{name} ran out of GPU memory and fell back to the CPU"
+        case "no_gpu":
+            return f"{name} finds no GPU and runs on the CPU"
+    return f"{name} runs on the CPU" + (f" (override={extra['override']})" if extra.get("override") else "")
+
+
 def _quote(group: Group) -> str:
     words = str(group.first.extra.get("cause") or "").replace("_", " ").replace("add latest", "ADD_LATEST")
     return f"{group.first.extra.get('symbol') or 'A symbol'} is priced without a real quote" + (f" ({words})" if words else "")
@@ -237,10 +251,10 @@ def _quote(group: Group) -> str:
 def _mode(group: Group) -> str:
     extra = group.first.extra
     model = extra.get("model") or "A model"
-    if not extra.get("compiled"):
-        return f"{model} runs in eager mode"
     details = ", ".join(str(extra[name]) for name in ("mode", "backend") if extra.get(name))
-    return f"{model} runs compiled" + (f" ({details})" if details else "")
+    is_compiled = extra.get("compiled")
+    words = "is set up for compiling" if is_compiled is None else "runs compiled" if is_compiled else "runs in eager mode"
+    return f"{model} {words}" + (f" ({details})" if details else "")
 
 
 def _bot_error(group: Group) -> str:
@@ -265,7 +279,7 @@ _TITLES: dict[str, Callable[[Group], str]] = {
     "compile_error": _compile_error,
     "forecast_failure": _forecast,
     "out_of_memory": lambda group: f"{group.first.extra.get('model') or 'A model'} ran out of GPU memory",
-    "cpu_fallback": lambda group: f"{group.first.extra.get('model') or 'A model'} fell back to the CPU",
+    "cpu_fallback": _cpu_fallback,
     "bot_error": _bot_error,
     "synthetic_account": lambda group: "The bot works on made-up account data" + _colon(_short(str(group.first.extra.get("message") or ""))),
     "inverted_prediction": lambda group: f"{group.first.extra.get('symbol') or 'A symbol'}: inverted predictions (high below low)",

@@ -39,7 +39,7 @@ def build(config: WatchConfig, store: Store, *, now: float) -> tuple[Parts, list
     rules = load_rules(config.rule_folders)
     troubles: list[Trouble] = []
     if store.quarantined is not None:
-        text = f"the state was damaged and lies in {store.quarantined} now; the watch began anew at the ends of the logs"
+        text = f"the state was damaged and lies in {store.quarantined} now; the watch began anew, as at its first start"
         troubles.append(Trouble(TroubleKind.STATE_CORRUPT, "state", text))
     repairs = Changes()
     watch = _watch(config, rules, store, troubles, repairs)

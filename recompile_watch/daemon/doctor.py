@@ -162,9 +162,11 @@ def _state(config: WatchConfig, answer: Answer) -> Check:
     daemon = answer.get("daemon")
     if isinstance(daemon, Mapping) and not daemon.get("healthy"):
         return Check("state", BROKEN, f"{folder}: the running watch cannot write it; make room, or give it to the user of the watch")
+    place = next(parent for parent in (folder, *folder.parents) if os.access(parent, os.F_OK))
+    if not place.is_dir():
+        return Check("state", BROKEN, f"{folder}: {place} is no folder; correct state_dir")
     if os.path.lexists(folder) and not os.access(folder, os.X_OK):
         return Check("state", BROKEN, f"{folder} cannot be entered by this user; give it to the user of the watch, or run the doctor as root")
-    place = next(parent for parent in (folder, *folder.parents) if os.access(parent, os.F_OK))
     unwritable = [path for path in (place, *([folder / FILE_NAME] if os.access(folder / FILE_NAME, os.F_OK) else ())) if not os.access(path, os.W_OK)]
     if unwritable:
         return Check("state", BROKEN, f"{unwritable[0]} cannot be written; give it to the user of the watch")

@@ -293,7 +293,7 @@ class Loop:
 
     def _measure(self, metrics: "Metrics", changes: Changes) -> None:
         lag = {reading.name: sum(one.lag_bytes for one in reading.follower.progress()) for reading in self._parts.readings}
-        metrics.turned(self.failed_commits, lag, self._parts.outbox.counts())
+        metrics.turned(self.failed_commits, lag, self._parts.outbox.counts(), is_unwritable=self.is_unwritable)
         if changes.rows.get("incidents"):
             self._count(metrics, changes.rows["incidents"].items())
 

@@ -13,6 +13,7 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
+from recompile_watch.core.bounds import LOOPBACK, loopback_of
 from recompile_watch.core.errors import ConfigError
 from recompile_watch.core.heard import Heard
 from recompile_watch.core.runs import Run
@@ -20,7 +21,6 @@ from recompile_watch.core.runs import Run
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
 STALE_S = 30.0  # without a turn for so long the loop hangs
 MAX_KINDS = 100
 
@@ -33,6 +33,7 @@ class Metrics:
         self.registry = CollectorRegistry()
         self._clock = clock
         self._turned_at = clock()
+        self._is_unwritable = False
         self._kinds: set[str] = set()
         self._lines = self._counter("recompile_watch_lines_total", "Complete lines read.", ["source"])
         self._events = self._counter("recompile_watch_events_total", "Events understood.", ["kind"])
@@ -50,9 +51,9 @@ class Metrics:
             for event in one.events:
                 self._events.labels(self._kind(event.kind)).inc(event.n if isinstance(event, Run) else 1)
 
-    def turned(self, failed_commits: int, lag_bytes: Mapping[str, int], outbox: Mapping[str, int]) -> None:
-        """A turn is done."""
-        self._turned_at = self._clock()
+    def turned(self, failed_commits: int, lag_bytes: Mapping[str, int], outbox: Mapping[str, int], *, is_unwritable: bool) -> None:
+        """A turn is done. is_unwritable: the state could not be written for some time."""
+        self._turned_at, self._is_unwritable = self._clock(), is_unwritable
         self._turns.inc()
         self._failed_commits.set(failed_commits)
         for source, count in lag_bytes.items():
@@ -71,9 +72,11 @@ class Metrics:
         self._messages.labels(receiver, outcome).inc()
 
     @property
-    def is_fresh(self) -> bool:
-        """True while the loop turns."""
-        return self._clock() - self._turned_at < STALE_S
+    def trouble(self) -> str | None:
+        """What is wrong with the watch itself; None while it turns and remembers."""
+        if self._clock() - self._turned_at >= STALE_S:
+            return "the loop hangs"
+        return "the state cannot be written" if self._is_unwritable else None
 
     def _kind(self, kind: str) -> str:
         if kind not in self._kinds and len(self._kinds) >= MAX_KINDS:
@@ -101,13 +104,13 @@ class MetricsServer:
 
     def __init__(self, listen: str, metrics: Metrics) -> None:
         """listen: ``address:port``. Raises ConfigError when that is no free loopback address."""
-        host, _, port = listen.rpartition(":")
-        host = host.strip("[]")
-        if host not in LOOPBACK or not port.isdigit():
+        address = loopback_of(listen)
+        if address is None:
             raise ConfigError(f'metrics.listen: {listen!r} is no loopback address with a port; write one such as "127.0.0.1:9464"')
+        host, port = address
         self._metrics = metrics
         try:
-            self._server = make_server("127.0.0.1" if host == "localhost" else host, int(port), self._answer, _Server, _Silent)
+            self._server = make_server("127.0.0.1" if host == "localhost" else host, port, self._answer, _Server, _Silent)
         except (OSError, OverflowError) as error:
             raise ConfigError(f"metrics.listen: {listen} cannot be used ({error}); choose another port") from None
         self.port = self._server.server_port
@@ -133,5 +136,6 @@ class MetricsServer:
             case "/metrics":
                 return "200 OK", CONTENT_TYPE_LATEST, generate_latest(self._metrics.registry)
             case "/healthz":
-                return ("200 OK", "text/plain", b"ok\n") if self._metrics.is_fresh else ("503 Service Unavailable", "text/plain", b"the loop hangs\n")
+                trouble = self._metrics.trouble
+                return ("503 Service Unavailable", "text/plain", f"{trouble}\n".encode()) if trouble else ("200 OK", "text/plain", b"ok\n")
         return "404 Not Found", "text/plain", b"/metrics and /healthz\n"

@@ -12,7 +12,7 @@ from recompile_watch.core.verdict import Judged
 from recompile_watch.report import diagnosis_charts as charts
 from recompile_watch.report import diagnosis_tables as tables
 from recompile_watch.report.diagnosis_arms import NAME_CHARS, Arm, arms_of, asked_of, unmeasured
-from recompile_watch.report.diagnosis_rows import facts_of, log_of
+from recompile_watch.report.diagnosis_rows import facts_of, log_of, problems_of
 from recompile_watch.report.page import Frame, Part, page
 from recompile_watch.report.safe import safe
 from recompile_watch.report.times import thousands
@@ -63,9 +63,8 @@ def _head(diagnosis: Diagnosis) -> tuple[str, str, str]:
 
 def _problems(diagnosis: Diagnosis) -> list[str]:
     """Those that the verdict's reasons do not say, and why times are still to come."""
-    found = [text for text in diagnosis.problems if not any(text in reason for reason in diagnosis.judgement.verdict.because)]
     later = [f"The timed stage is still to come: {diagnosis.postponed}"] if diagnosis.postponed else []
-    return [safe(text, _MAX_TEXT) for text in (*found, *later)]
+    return [safe(text, _MAX_TEXT) for text in (*problems_of(diagnosis), *later)]
 
 
 def _title(diagnosis: Diagnosis, arms: list[Arm]) -> str:

@@ -2,7 +2,7 @@
 
 from recompile_watch.core.diagnosis import Diagnosis
 from recompile_watch.report.diagnosis_arms import arms_of, asked_of
-from recompile_watch.report.diagnosis_rows import HEADER, control_text, facts_of, log_of, rows_of, skipped_of
+from recompile_watch.report.diagnosis_rows import HEADER, control_text, facts_of, log_of, problems_of, rows_of, skipped_of
 from recompile_watch.report.diagnosis_sketch import sketch
 from recompile_watch.report.markdown import block, plain_text
 from recompile_watch.report.safe import safe
@@ -15,7 +15,7 @@ def diagnosis_to_markdown(diagnosis: Diagnosis, *, generated_at: str, tool_versi
     verdict = diagnosis.judgement.verdict
     title = f"run {plain_text(verdict.choose)}" if verdict.choose else "inconclusive"
     parts = [f"# Eager against compiled: {title}", f"recompile-watch {tool_version}, {generated_at}", plain_text(" · ".join(facts_of(diagnosis)))]
-    parts += [f"> {plain_text(problem)}" for problem in diagnosis.problems]
+    parts += [f"> {plain_text(problem)}" for problem in problems_of(diagnosis)]
     parts += [f"> The timed stage is still to come: {plain_text(diagnosis.postponed)}"] if diagnosis.postponed else []
     points = [f"* Confidence: {plain_text(verdict.confidence)}"]
     points += [f"* for: {plain_text(text)}" for text in verdict.because] + [f"* against: {plain_text(text)}" for text in verdict.against]

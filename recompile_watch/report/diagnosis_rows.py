@@ -30,6 +30,11 @@ def facts_of(diagnosis: Diagnosis) -> list[str]:
     return [*facts, f"stage {diagnosis.stage}"] if diagnosis.stage != "both" else facts
 
 
+def problems_of(diagnosis: Diagnosis) -> list[str]:
+    """Those that the verdict's reasons do not say already."""
+    return [text for text in diagnosis.problems if not any(text in reason for reason in diagnosis.judgement.verdict.because)]
+
+
 def control_text(diagnosis: Diagnosis) -> str | None:
     """What eager against itself showed; None where it was not timed."""
     control, effect = diagnosis.judgement.control, diagnosis.judgement.effect

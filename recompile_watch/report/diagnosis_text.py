@@ -8,7 +8,7 @@ from rich.text import Text
 from recompile_watch.core.diagnosis import Diagnosis
 from recompile_watch.core.verdict import Verdict
 from recompile_watch.report.console import printed
-from recompile_watch.report.diagnosis_rows import HEADER, NOTHING, control_text, facts_of, gain_text, log_of, rows_of, skipped_of
+from recompile_watch.report.diagnosis_rows import HEADER, NOTHING, control_text, facts_of, gain_text, log_of, problems_of, rows_of, skipped_of
 from recompile_watch.report.safe import safe
 
 _INDENT = 2
@@ -31,7 +31,7 @@ def _print(console: Console, diagnosis: Diagnosis) -> None:
     verdict = diagnosis.judgement.verdict
     console.print(_headline(verdict), Text(f" {gain_text(diagnosis) or verdict.confidence}"))
     console.print(Padding(Text(" · ".join(facts_of(diagnosis)), style="dim"), (0, 0, 0, _INDENT)))
-    for problem in diagnosis.problems:
+    for problem in problems_of(diagnosis):
         _point(console, "!", problem, "bold red")
     if diagnosis.postponed:
         _point(console, "later", f"the timed stage: {diagnosis.postponed}", "bold")

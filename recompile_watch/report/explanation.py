@@ -1,15 +1,19 @@
 """What ``recompile-watch explain`` prints: a cause, remedy, setting or kind of event in plain words."""
 
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from recompile_watch.core.advice import Advice
 from recompile_watch.core.models import MODES, Model, ModelSetting, caution_of, where_set
 from recompile_watch.core.remedies import Case, Catalog, Look, Remedy
 from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.versions import ANY_VERSION
 from recompile_watch.core.wording import CAUSES, PATTERNS, cause_means
+from recompile_watch.report.safe import safe
+from recompile_watch.report.watch_kinds import WATCH_KINDS
 
 WIDTH = 96
+_MAX_APPLY = 2000
 # What stands for the words in braces where no log fills them in.
 EXAMPLES = {
     "function": "f", "place": "model.py:105", "guard": "kv_cache._current_idx[7] == 0", "reason": "what torch names", "attribute": "self.index",
@@ -35,16 +39,25 @@ def explained_cause(cause: str, catalog: Catalog) -> str:
     return _joined([*parts, *(_case(case, catalog) for case in cases), _wrapped(f"Does not help: {look.never}") if look.never else ""])
 
 
-def explained_kind(kind: str, rules: Ruleset, catalog: Catalog) -> str:
-    """A kind of event: which messages show it, why it matters, what to do."""
+def explained_kind(kind: str, rules: Ruleset, catalog: Catalog, advice: Sequence[Advice] = ()) -> str:
+    """A kind of event: which messages show it, why it matters, what to do. advice: for one message; without it for each case."""
     mine = [rule for rule in rules.rules if rule.event == kind]
     whys = list(dict.fromkeys(rule.why for rule in mine))
     shown = [f"  {rule.id}: {rule.title}" for rule in mine[:12]]
     more = [f"  … and {len(mine) - 12} more; recompile-watch rules list shows all"] if len(mine) > 12 else []
     made = "made from what several lines or files say together" if not mine else ""
     parts = [f"{kind}: an event", made, *(_wrapped(why) for why in whys[:3]), "\n".join(["Rules that find it:", *shown, *more]) if mine else ""]
+    if advice:
+        return _joined([*parts, "What to do:\n" + "\n".join(_advice(number, one) for number, one in enumerate(advice, 1))])
     cases = [case for case in catalog.cases if kind in case.kinds and not case.causes]
     return _joined([*parts, *(_case(case, catalog) for case in cases)])
+
+
+def explained_watch_kind(kind: str) -> str:
+    """What the watch itself raises: what it means, what to do, what judges it."""
+    words = WATCH_KINDS[kind]
+    key = f"Judged by {words.key} in the configuration: see docs/watch-config.md." if words.key else ""
+    return _joined([f"{kind}: raised by the watch", _wrapped(words.means), _wrapped(f"What to do: {words.do}"), key])
 
 
 def explained_remedy(key: str, catalog: Catalog) -> str:
@@ -145,6 +158,11 @@ def case_remedies(case: Case, catalog: Catalog) -> list[Remedy]:
 def _case(case: Case, catalog: Catalog) -> str:
     remedies = [f"  {number}. {remedy.title}  [{remedy.key}]" for number, remedy in enumerate(case_remedies(case, catalog), 1)]
     return "\n".join([f"What to do ({case_words(case)}):", *remedies])
+
+
+def _advice(number: int, advice: Advice) -> str:
+    lines = "".join(f"\n       {safe(line, _MAX_APPLY)}" for line in advice.apply.splitlines())
+    return f"  {number}. {safe(advice.title)}  [{advice.remedy}]{lines}"
 
 
 def _remedy(remedy: Remedy) -> str:

@@ -1,5 +1,7 @@
 """The lines of a message that are read first: its title, and what, where, since when and how often in one line."""
 
+import re
+
 from recompile_watch.core.notices import Alert, Notice, NoticeSort
 from recompile_watch.core.units import duration_text
 from recompile_watch.report.safe import safe
@@ -60,7 +62,7 @@ def where_of(alert: Alert) -> str:
     """Model and code place, ``toto, model/attention.py:105``, as far as they are known and not said by the title."""
     file = "/".join(safe(alert.file or "", WHAT_CHARS).replace("\\", "/").split("/")[-2:])
     place = f"{file}:{alert.line_no}" if file and alert.line_no is not None else file
-    return ", ".join(safe(word, 80) for word in (alert.model, place) if word and word not in alert.what)
+    return ", ".join(safe(word, 80) for word in (alert.model, place) if word and not _says(alert.what, word))
 
 
 def often_of(alert: Alert, now: float) -> str:
@@ -72,6 +74,11 @@ def often_of(alert: Alert, now: float) -> str:
     if alert.count == 1:
         return f"once, at {_moment(alert.since, now)}"
     return f"{_times(alert)} since {_moment(alert.since, now)}"
+
+
+def _says(text: str, word: str) -> bool:
+    """True when the text holds the word as one of its own: ``toto_caches.py`` does not name toto."""
+    return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) is not None
 
 
 def _head(notice: Notice, alert: Alert) -> str:

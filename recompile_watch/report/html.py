@@ -54,7 +54,7 @@ def _numbers(report: Report) -> list[tuple[str, str, str]]:
     return [
         ("critical", str(numbers["critical"]), "critical" if numbers["critical"] else ""),
         ("warnings", str(numbers["warning"]), "warning" if numbers["warning"] else ""),
-        ("notes", str(numbers["info"]), ""),
+        ("notes", str(_notes(report)), ""),
         ("events", thousands(sum(report.counts.values())), ""),
         ("lines read", thousands(sum(source.facts.lines for source in report.sources)), ""),
     ]
@@ -74,6 +74,11 @@ def _findings(report: Report, cards: Cards) -> dict[str, object]:
 
 def _is_loud(block: Block) -> bool:
     return block.head.severity != "info" and block.head.counts
+
+
+def _notes(report: Report) -> int:
+    """How many notes are listed."""
+    return sum(len(block.findings) for block in blocks_of(report.findings) if not _is_loud(block))
 
 
 def _parts(report: Report) -> Iterator[Part]:
@@ -146,7 +151,7 @@ def _returns(report: Report) -> Iterator[Part]:
 def _contents(report: Report, parts: list[Part]) -> list[tuple[str, str, str]]:
     blocks = blocks_of(report.findings)
     loud = sum(map(_is_loud, blocks))
-    notes = sum(len(block.findings) for block in blocks if not _is_loud(block))
+    notes = _notes(report)
     found = [("overview", "Overview", ""), ("findings", "Findings", str(loud) if loud else "")]
     found += [("notes", "Notes", str(notes))] if notes else []
     found += [("decisions", "Decisions", str(len(report.decisions)))] if report.decisions else []

@@ -43,7 +43,8 @@ def _head(report: Report, generated_at: str, tool_version: str) -> str:
 def _finding(finding: Finding) -> str:
     place = f"{finding.file}:{finding.line_no}" if finding.file and finding.line_no is not None else finding.file
     times = "once" if finding.count == 1 else f"{finding.count} times"
-    span = f", {finding.first_time} to {finding.last_time}" if finding.first_time else ""
+    span = f", {finding.first_time}" if finding.first_time else ""
+    span += f" to {finding.last_time}" if finding.last_time != finding.first_time else ""
     facts = [
         _code(place) if place else "", f"{times}{span}", plain_text(finding.model or ""),
         finding.baseline and f"{finding.baseline} since the baseline",

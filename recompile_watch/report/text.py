@@ -46,6 +46,8 @@ _STYLES = {
 _IN_NUMBERS = "compile_mode"
 _MAX_OTHERS = 6
 _MAX_APPLY = 2000
+_MAX_REASONS = 3
+_MAX_REASON = 300
 
 
 def report_text(report: Report, *, encoding: str, width: int, is_terminal: bool, has_color: bool) -> str:
@@ -74,8 +76,7 @@ class _Printer:
         for block in loud[:_MAX_BLOCKS]:
             self._console.print()
             self._print_block(block)
-        if len(loud) > _MAX_BLOCKS:
-            self._print_indented(f"… and {count_text(len(loud) - _MAX_BLOCKS, 'finding')} more; --format json has all of them", "dim")
+        self._print_left_off(len(loud) - _MAX_BLOCKS, "finding")
         self._print_notes(notes)
         self._print_decisions()
         self._console.print()
@@ -108,8 +109,10 @@ class _Printer:
         if head.headroom is not None and head.headroom.limit is not None:
             self._print_line(self._bar(head))
         self._print_indented(safe(head.consequence))
-        for other in told_apart(block)[:_MAX_OTHERS]:
+        others = told_apart(block)
+        for other in others[:_MAX_OTHERS]:
             self._print_line(Text.assemble((f"{other.count}× ", "dim"), other_text(other), no_wrap=True, overflow="ellipsis"))
+        self._print_left_off(len(others) - _MAX_OTHERS, "other")
         if head.kind not in TITLE_SAYS_ALL:
             for place in _evidence(head):
                 self._print_evidence(place)
@@ -174,8 +177,7 @@ class _Printer:
             until = f"accepted until {head.accepted_until}" if head.accepted_until else ""
             table.add_row(Text(said, style="dim"), Text(safe(title_of(block))), Text(until or where_text(head)))
         self._console.print(table)
-        if len(notes) > _MAX_NOTES:
-            self._print_indented(f"… and {count_text(len(notes) - _MAX_NOTES, 'note')} more; --format json has all of them", "dim")
+        self._print_left_off(len(notes) - _MAX_NOTES, "note")
 
     def _print_decisions(self) -> None:
         """The mode for each model that needs another one; what is undecided stands in the other formats."""
@@ -186,9 +188,12 @@ class _Printer:
             confidence = decision.confidence.partition(":")[0]
             line = Text.assemble(("decide    ", "bold"), (f"{safe(decision.model, 30)}: {decision.mode}", "bold"), f" ({confidence} confidence)")
             self._console.print(line)
-            self._print_indented(safe("; ".join(decision.because)))
+            reasons = [safe(text, _MAX_REASON) for text in decision.because[:_MAX_REASONS]]
+            more = len(decision.because) - len(reasons)
+            self._print_indented("; ".join([*reasons, f"and {count_text(more, 'more reason')}"] if more else reasons))
             for setting in decision.settings:
                 self._print_indented(f"    {safe(setting)}", "green")
+        self._print_left_off(len(decided) - _MAX_OTHERS, "decision")
 
     def _print_sources(self) -> None:
         sources = self._report.sources
@@ -213,6 +218,12 @@ class _Printer:
         if facts.unread:
             reasons = ", ".join(f"{reason.replace('_', ' ')} ({count})" for reason, count in facts.unread.items())
             self._print_indented(f"not read: {reasons}", "yellow")
+
+    def _print_left_off(self, count: int, what: str) -> None:
+        """Says how many of a list are not shown; nothing where all are."""
+        if count > 0:
+            more = f"{count} more" if what == "other" else f"{count_text(count, what)} more"
+            self._print_indented(f"… and {more}; --format json has all of them", "dim")
 
     def _print_indented(self, text: str, style: str = "") -> None:
         self._print_line(Text(text, style=style))

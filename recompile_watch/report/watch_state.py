@@ -91,7 +91,8 @@ def incident_text(row: Row, *, now: float) -> str:
     lines = [f"{str(row.get('severity')).capitalize()}: {safe(str(row.get('title')))}", f"  {_seen_text(row, now)}", ""]
     lines += [f"  {label}: {safe(str(value))}" for label, value in _facts(row) if value]
     lines += [f"  {label}: {safe(text, 800)}" for label, text in _run_facts(row)]
-    lines += ["", "Where:", *(f"  {_place_text(place)}" for place in _items(row, "places"))]
+    places = [f"  {_place_text(place)}" for place in _items(row, "places")]
+    lines += ["", "Where:", *places] if places else []
     lines += ["", f"What it costs: {safe(str(row.get('consequence') or 'unknown'))}"]
     for number, advice in enumerate(_items(row, "advice")):
         lines += ["", f"{'Do this' if number == 0 else 'Else'}: {safe(str(advice.get('title')))}"]

@@ -26,6 +26,7 @@ from recompile_watch.respond.worker_process import Launch, run_worker
 
 PARALLEL = 2
 _DEFAULT = Candidate("default")
+_NOT_RUN = "eager itself does not run"
 _NOTHING_TO_MEND = "the default mode has no recompile and no graph break that it could mend"
 
 
@@ -110,6 +111,7 @@ class _Run:
     stop: threading.Event = field(default_factory=threading.Event)
     fault: str = ""
     is_stopped: bool = False
+    has_run: bool = False
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     started_s: float = field(default_factory=time.monotonic)
 
@@ -193,7 +195,7 @@ class _Run:
     def _one(self, candidate: Candidate, stage: str) -> Reading:
         """One worker from start to end; with full caches once more where the start is to be known."""
         if self.fault:
-            return Reading(Trial(candidate, Status.SKIPPED if self.is_stopped else Status.CRASHED, self.fault))
+            return Reading(Trial(candidate, Status.SKIPPED, self.fault if self.is_stopped else _NOT_RUN))
         with tempfile.TemporaryDirectory(dir=self.folder) as cache:
             reading = self._started(candidate, stage, Path(cache), self.plan.effort.pairs)
             timing = reading.trial.timing
@@ -202,7 +204,9 @@ class _Run:
                 if again.timing is not None:
                     cached_s = again.timing.first_call_s
                     reading = replace(reading, trial=replace(reading.trial, timing=replace(timing, first_call_cached_s=cached_s)))
-        if reading.fault and not self.fault:
+        is_passing = reading.fault == "interpreter" and self.has_run  # it worked before
+        self.has_run = self.has_run or reading.torch_version is not None
+        if reading.fault and not self.fault and not is_passing:
             self.fault, self.is_stopped = reading.trial.reason, reading.fault == "guard"
         return reading
 
@@ -241,8 +245,8 @@ class _Run:
         trials = {trial.candidate: trial for trial in timed(self.times.values(), by_processor=by_processor)}
         eager = trials.pop(Candidate(EAGER), None) if self.plan.stage != "structural" else self._eager_of_structure()
         if self.fault:
-            eager = Trial(Candidate(EAGER), Status.SKIPPED if self.is_stopped else Status.CRASHED, self.fault)
-        found = [self._trial(candidate, trials) for candidate in wanted]
+            eager = Trial(Candidate(EAGER), Status.SKIPPED if self.is_stopped else Status.FAILED, self.fault)
+        found = [self._told_once(self._trial(candidate, trials)) for candidate in wanted]
         judgement = judge(
             eager, found, self.plan.profile, SplitMix64(self.plan.seed), torch_version=version, on_cpu=not self.surroundings.gpu
         )  # fmt: skip
@@ -252,13 +256,18 @@ class _Run:
             problems, self._provenance(next((reading.python_version for reading in readings if reading.python_version), None)),
         )  # fmt: skip
 
+    def _told_once(self, trial: Trial) -> Trial:
+        """What is wrong with eager itself is told of eager, not of each candidate that met it first."""
+        is_eagers = bool(self.fault) and not self.is_stopped and trial.reason == self.fault
+        return replace(trial, status=Status.SKIPPED, reason=_NOT_RUN) if is_eagers else trial
+
     def _provenance(self, python_version: str | None) -> Provenance:
         started_at = self.started_at.isoformat(timespec="seconds")
         return Provenance(self.surroundings.python, python_version, self.surroundings.threads, started_at, time.monotonic() - self.started_s)
 
     def _eager_of_structure(self) -> Trial | None:
         """Every structural worker runs eager first: it succeeded where any of them got further."""
-        if any(one.trial.calls for one in self.structures.values()):
+        if any(one.trial.calls or one.eager_calls for one in self.structures.values()):
             return Trial(Candidate(EAGER), Status.OK, calls=self.plan.inputs, calls_ok=self.plan.inputs)
         return next((replace(one.trial, candidate=Candidate(EAGER)) for one in self.structures.values()), None)
 
@@ -268,7 +277,7 @@ class _Run:
             return trials[candidate]
         if candidate in self.skipped:
             return Trial(candidate, Status.SKIPPED, self.skipped[candidate], structural.structure if structural is not None else None)
-        return structural or Trial(candidate, Status.SKIPPED, self.fault or "it was not run: eager itself was not measured")
+        return structural or Trial(candidate, Status.SKIPPED, self.fault if self.is_stopped else _NOT_RUN)
 
     def _log(self) -> str:
         logs = [

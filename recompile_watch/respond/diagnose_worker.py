@@ -51,6 +51,10 @@ class BadWorkloadError(Exception):
     """The workload cannot be used at all: no candidate can."""
 
 
+class CandidateError(Exception):
+    """This candidate cannot be run; others may."""
+
+
 class IneffectiveError(Exception):
     """A setting does not read back as it was set."""
 
@@ -89,9 +93,11 @@ def main() -> None:
         outcome = run(request, report)
     except BadWorkloadError as error:
         outcome = {"status": "failed", "reason": str(error), "fault": "workload"}
+    except CandidateError as error:
+        outcome = {"status": "failed", "reason": str(error)}
     except IneffectiveError as error:
         outcome = {"status": "ineffective", "reason": str(error)}
-    except Exception as error:  # noqa: BLE001 (whatever happened is a result for the parent to judge)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 (whatever happened is a result for the parent to judge)
         outcome = {"status": "crashed", "reason": words_of(error)}
     report.say("outcome", **outcome)
     os._exit(0)  # nothing at exit may hang or fail after the result is out
@@ -142,7 +148,7 @@ def run(request: dict, report: Report) -> dict:  # type: ignore[type-arg]
     if request.get("threads"):
         torch.set_num_threads(request["threads"])
     workload = workload_of(request)
-    variants = workload.variants() if hasattr(workload, "variants") else {}
+    variants = variants_of(workload)
     device = torch.cuda.get_device_name() if is_cuda else "cpu"
     report.say("hello", torch=torch.__version__, python=sys.version.split()[0], device=device, variants=sorted(variants))
     counter = Counter()
@@ -152,7 +158,7 @@ def run(request: dict, report: Report) -> dict:  # type: ignore[type-arg]
         if name not in variants:
             raise IneffectiveError(f"the workload has no variant '{name}'; it has {', '.join(sorted(variants)) or 'none'}")
         other = variants[name]
-        check_workload(other, f"its variant '{name}'")
+        check_workload(other, f"its variant '{name}'", CandidateError)
     return {**Measurement(request, report, counter, workload, other).outcome(), "read_back": read_back}
 
 
@@ -166,16 +172,31 @@ def workload_of(request: dict) -> object:  # type: ignore[type-arg]
         for name in factory_name.split("."):
             factory = getattr(factory, name)
         workload: object = factory()  # type: ignore[operator]
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise BadWorkloadError(f"workload {target} cannot be made: {words_of(error)}") from error
     check_workload(workload, f"workload {target}")
     return workload
 
 
-def check_workload(workload: object, name: str) -> None:
+def check_workload(workload: object, name: str, kind: type[Exception] = BadWorkloadError) -> None:
     missing = [method for method in ("build", "inputs", "call") if not callable(getattr(workload, method, None))]
     if missing:
-        raise BadWorkloadError(f"{name} has no method {', '.join(missing)}; 'recompile-watch diagnose init' writes one that has all")
+        raise kind(f"{name} has no method {', '.join(missing)}; 'recompile-watch diagnose init' writes one that has all")
+
+
+def variants_of(workload: object) -> dict:  # type: ignore[type-arg]
+    found = hooked("variants()", workload.variants) if hasattr(workload, "variants") else {}
+    if not isinstance(found, dict) or not all(isinstance(name, str) for name in found):
+        raise BadWorkloadError("variants() of the workload gives no dict of workloads by name")
+    return found
+
+
+def hooked(name: str, method: Callable[..., object], *arguments: object, kind: type[Exception] = BadWorkloadError) -> object:
+    """What a method of the workload gives; what it raises gets the method's name."""
+    try:
+        return method(*arguments)
+    except (Exception, SystemExit) as error:
+        raise kind(f"{name} of the workload fails: {words_of(error)}") from error
 
 
 def set_config(settings: dict) -> dict[str, object]:  # type: ignore[type-arg]
@@ -273,7 +294,8 @@ class Arm:
         self.calls = self.calls_ok = 0
         self.error = ""
         seed_all(seed)
-        self._state = workload.build()  # type: ignore[attr-defined]
+        kind = BadWorkloadError if compile_fn is None else CandidateError
+        self._state = hooked("build()", workload.build, kind=kind)  # type: ignore[attr-defined]
         if compile_fn is not None:
             self._state = applied(workload, self._state, compile_fn)
 
@@ -306,7 +328,12 @@ class Arm:
 def applied(workload: object, state: object, compile_fn: Callable[..., object]) -> object:
     """The state, compiled: as the workload says, else its ``model``, else itself."""
     if hasattr(workload, "apply"):
-        result = workload.apply(state, compile_fn)
+        try:
+            result = workload.apply(state, compile_fn)
+        except (Exception, SystemExit) as error:
+            state = workload.build()  # type: ignore[attr-defined]
+            hooked("apply()", workload.apply, state, lambda model, *_, **__: model)  # without torch it must work
+            raise CandidateError(f"apply() of the workload fails: {words_of(error)}") from error
         return state if result is None else result
     if hasattr(state, "model"):
         state.model = compile_fn(state.model)
@@ -336,6 +363,7 @@ class Measurement:
                 self._eager.call(x, self._seed)
             except Exception as error:
                 raise BadWorkloadError(f"the workload fails in eager mode: {words_of(error)}") from error
+        self._report.say("eager", calls=self._eager.calls_ok)
         self._arm = Arm(self._other, self._seed, None if self._is_control else self._compile_fn())
         self._warm_up(inputs)
         at_rest = self._counter.seen()
@@ -354,10 +382,8 @@ class Measurement:
 
     def _inputs(self) -> list[object]:
         wanted = self._request["inputs"]
-        try:
-            inputs = list(self._workload.inputs(wanted))  # type: ignore[attr-defined]
-        except Exception as error:
-            raise BadWorkloadError(f"inputs({wanted}) of the workload fails: {words_of(error)}") from error
+        inputs = hooked(f"inputs({wanted})", lambda: list(self._workload.inputs(wanted)))  # type: ignore[attr-defined]
+        assert isinstance(inputs, list)
         if not inputs:
             raise BadWorkloadError(f"inputs({wanted}) of the workload gives none")
         return inputs
@@ -454,18 +480,27 @@ class Measurement:
                 noise.add(self._eager.tensors(x, seed + OTHER_SEED), eager)
                 if hasattr(self._workload, "reference"):
                     seed_all(seed)
-                    truth = copied(self._workload.reference(x))
+                    truth = copied(hooked("reference()", self._workload.reference, x))
                     exact.add(candidate, truth)
                     exact_eager.add(eager, truth)
                 if hasattr(self._workload, "metric"):
-                    metrics.append([float(self._workload.metric(arm.call(x, seed), x)) for arm in (self._eager, self._arm)])
+                    metrics.append([self._metric(arm.call(x, seed), x) for arm in (self._eager, self._arm)])
                 self._report.done += 1
             by_seed.append(of_seed.mae_pct())
+        if self._request["seeds"] and not ours.count:
+            raise BadWorkloadError("call() of the workload gives no tensor and no number, so outputs cannot be compared; have it return the output")
         return {
             "max_abs": ours.max_abs, "mae": ours.mae(), "mae_pct": ours.mae_pct(), "noise_floor_pct": noise.mae_pct(),
             "same_seed_delta": again.max_abs, "is_close": ours.is_close, "rmse_eager": exact_eager.rmse(), "rmse_candidate": exact.rmse(),
             "multiplier": 3.0 if ours.is_half or ours.count < 10 else 2.0, "metric_pct": worse_by(metrics), "mae_pct_by_seed": by_seed,
         }  # fmt: skip
+
+    def _metric(self, out: object, x: object) -> float:
+        value = hooked("metric()", self._workload.metric, out, x)  # type: ignore[attr-defined]
+        try:
+            return float(value)  # type: ignore[arg-type]
+        except (TypeError, ValueError) as error:
+            raise BadWorkloadError(f"metric() of the workload gives no number, but {value!r:.80}") from error
 
 
 class Difference:
@@ -487,6 +522,7 @@ class Difference:
             a, b = one.double(), other.double()
             gap = (a - b).abs()
             gap[(a == b) | (a.isnan() & b.isnan())] = 0.0  # equal infinities, and gaps in the same place, are no difference
+            gap = gap.nan_to_num(math.inf, math.inf)  # a gap in one of them is
             self.is_close = self.is_close and bool((gap <= tolerance * (1 + b.abs())).all())
             self.is_half = self.is_half or kind in HALF
             self.max_abs = max(self.max_abs, float(gap.max()) if gap.numel() else 0.0)
@@ -517,8 +553,10 @@ def is_unsteady(pairs: Sequence[Sequence[tuple[float, float, int]]], wanted: int
 
 def worse_by(metrics: Sequence[Sequence[float]]) -> float | None:
     """Percent by which the candidate's error measure is larger than eager's; None without one."""
+    if not metrics:
+        return None
     eager, ours = (sum(pair[arm] for pair in metrics) for arm in (0, 1))
-    return 100 * (ours - eager) / abs(eager) if eager else None
+    return 100 * (ours - eager) / abs(eager) if eager else math.inf if ours > 0 else 0.0
 
 
 def copied(out: object) -> list[torch.Tensor]:
@@ -527,6 +565,11 @@ def copied(out: object) -> list[torch.Tensor]:
         return [out.detach().cpu().clone()]
     if isinstance(out, (bool, int, float)):
         return [torch.tensor(float(out), dtype=torch.float64)]
+    if hasattr(out, "tolist"):  # an array of numpy, and what resembles one
+        kind = getattr(torch, str(getattr(out, "dtype", "")), None)
+        with contextlib.suppress(TypeError, ValueError):  # of texts or objects
+            return [torch.tensor(out.tolist(), dtype=kind if isinstance(kind, torch.dtype) else torch.float64)]
+        return []
     if isinstance(out, dict):
         return [one for key in sorted(out, key=str) for one in copied(out[key])]
     if isinstance(out, (list, tuple)):

@@ -38,7 +38,7 @@ class Reading:
     """One worker's run.
 
     trial: without its pairs. calls: eager's and the candidate's, in turn. overhead_cpu_s: of the processor. fault: ``workload`` or
-    ``interpreter``, where no candidate can run; ``guard``, where it was stopped from outside.
+    ``interpreter``, where no candidate can run; ``guard``, where it was stopped from outside. eager_calls: that succeeded before.
     """
 
     trial: Trial
@@ -50,6 +50,7 @@ class Reading:
     variants: tuple[str, ...] = ()
     fault: str | None = None
     log: str = ""
+    eager_calls: int = 0
 
 
 def reading_of(candidate: Candidate, ending: Ending) -> Reading:
@@ -60,7 +61,7 @@ def reading_of(candidate: Candidate, ending: Ending) -> Reading:
     reading = _outcome(candidate, ending)
     return replace(
         reading, trial=replace(reading.trial, log=lines, seconds=ending.seconds), torch_version=_text(hello.get("torch")),
-        python_version=_text(hello.get("python")), device=_text(hello.get("device")), log=ending.log,
+        python_version=_text(hello.get("python")), device=_text(hello.get("device")), log=ending.log, eager_calls=ending.eager_calls,
         variants=tuple(str(name) for name in names) if isinstance(names, list) else (),
     )  # fmt: skip
 
@@ -69,7 +70,9 @@ def _outcome(candidate: Candidate, ending: Ending) -> Reading:
     """What was measured, or why it was not."""
     if ending.outcome is None:
         status = _STOPPED.get(ending.stopped, Status.CRASHED)
-        return Reading(Trial(candidate, status, ending.failure[:_MAX_REASON]), fault="guard" if ending.stopped == "guard" else None)
+        is_unusable = not ending.has_begun and not ending.stopped
+        fault = "guard" if ending.stopped == "guard" else "interpreter" if is_unusable else None
+        return Reading(Trial(candidate, status, ending.failure[:_MAX_REASON]), fault=fault)
     try:
         return _read(candidate, ending.outcome)
     except UnreadableError as error:

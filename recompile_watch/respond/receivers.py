@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass, field
 
+from recompile_watch.core.bounds import at_least, insist
 from recompile_watch.core.messages import Form
 
 _SLACK_HOOK = re.compile(r"https://hooks\.slack(?:-gov)?\.com/", re.IGNORECASE)
@@ -22,6 +23,9 @@ class ReceiverSettings:
     name: str
     url: str = field(repr=False)
     deadline_s: float = 30.0
+
+    def __post_init__(self) -> None:
+        insist(at_least(1, deadline=self.deadline_s))
 
     @property
     def form(self) -> Form:

@@ -51,6 +51,7 @@ class Ending:
     """How a run ended. outcome, hello: the worker's own words; None where it said none. failure: why there is no outcome.
 
     log: what was printed to standard error. stopped: ``timeout``, ``guard`` or ``flood`` where this side ended it. seconds: from start to end.
+    has_begun: the interpreter ran the worker at all. eager_calls: calls that succeeded in eager mode before anything was compiled.
     """
 
     outcome: Mapping[str, object] | None = None
@@ -60,6 +61,8 @@ class Ending:
     log: str = ""
     unreadable_lines: int = 0
     seconds: float = 0.0
+    has_begun: bool = False
+    eager_calls: int = 0
 
 
 def run_worker(launch: Launch, on_progress: Callable[[Mapping[str, object]], None], should_stop: Callable[[], str | None]) -> Ending:
@@ -117,7 +120,9 @@ def kill_marked_now(mark: str) -> bool:
 
 
 def marked(mark: str) -> list[int]:
-    """Processes whose mark begins so and that are not dead yet; none where there is no /proc."""
+    """Processes whose mark begins so and that are not dead yet; none where there is no /proc, nor of no mark."""
+    if not mark:
+        return []
     wanted, found = f"{MARK}={mark}".encode(), []
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -154,7 +159,9 @@ class _Reading:
             self._drain(selector)
         self.found.log = self.log.decode("utf-8", "replace")
         if self.found.outcome is None and not self.found.failure:
-            self.found.failure = self._death()
+            death = self._death()
+            is_none = f"{self.launch.python} does not run the worker: {death}; name the interpreter with --python"
+            self.found.failure = death if self.found.has_begun else is_none
         self.found.seconds = time.monotonic() - started_at
         return self.found
 
@@ -210,10 +217,12 @@ class _Reading:
         if not isinstance(record, dict) or len(line) > MAX_LINE_BYTES:
             self.found.unreadable_lines += 1
             return
-        self.heard_at = time.monotonic()
+        self.heard_at, self.found.has_begun = time.monotonic(), True
         match record.get("record"):
             case "hello":
                 self.found.hello = record
+            case "eager" if type(calls := record.get("calls")) is int:
+                self.found.eager_calls = calls
             case "progress":
                 self.on_progress(record)
             case "outcome":
@@ -226,7 +235,7 @@ class _Reading:
         with suppress(subprocess.TimeoutExpired):
             code = self.process.wait(_REAP_S)
             lines = [line for line in self.found.log.splitlines() if line.strip()]
-            words = f": {lines[-1].strip()[:300]}" if lines else ""
+            words = f"; it printed last: {lines[-1].strip()[:300]}" if lines else ""
             if self.found.unreadable_lines:
                 words = f", after {self.found.unreadable_lines} lines that are no result{words}"
             if code < 0:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from recompile_watch.core.bounds import at_least, insist
+
 
 @dataclass(frozen=True, slots=True)
 class FollowSettings:
@@ -37,3 +39,6 @@ class FollowSettings:
     excluded: tuple[str, ...] = ()
     max_files: int = 1024
     max_open: int = 256
+
+    def __post_init__(self) -> None:
+        insist(at_least(1024, max_line=self.max_line_bytes), at_least(1, max_files=self.max_files, max_open=self.max_open))

@@ -115,6 +115,7 @@ def test_a_workload_that_cannot_be_used(tmp_path: Path) -> None:
     code, report, errors = diagnose(tmp_path, honest(tmp_path, outcome=broken))
     assert code == 3 and errors.count("\n") == 1 and "has no method call" in errors
     assert "has no method call" in str(verdict(report)["because"])
+    assert candidates(report)["default"]["status"] == "skipped" and not verdict(report)["against"]
 
 
 def test_the_structural_stage(tmp_path: Path) -> None:
@@ -259,7 +260,7 @@ def test_a_verdict_becomes_the_decision(tmp_path: Path) -> None:
         )
     done = run("analyze", "--format", "json", "--diagnosis", f"toto={tmp_path / 'won.json'}", "--diagnosis", f"kronos={tmp_path / 'lost.json'}", log)
     decisions = json.loads(done.stdout)["decision"]["per_model"]
-    assert (decisions["toto"]["mode"], decisions["toto"]["settings"]) == ("default", ["model = torch.compile(model)"])
+    assert (decisions["toto"]["mode"], decisions["toto"]["settings"][-1]) == ("default", "export TOTO_COMPILE_MODE=default")
     assert decisions["toto"]["confidence"].startswith("measured, high") and any("the log: " in reason for reason in decisions["toto"]["against"])
     assert decisions["kronos"]["mode"] == "eager" and decisions["kronos"]["confidence"].startswith("measured")
     for wrong, code in (("toto", 64), (f"toto={log}", 78), ("toto=/no/such/file", 78)):

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from recompile_watch.config import load_catalog, load_rules
 from recompile_watch.core.causes import parse_reason
+from recompile_watch.core.heard import TroubleKind
 from recompile_watch.core.remedies import PLACEHOLDERS
 from recompile_watch.core.wording import CAUSES
-from recompile_watch.report.explanation import EXAMPLES, explained_cause, explained_kind, explained_remedy, explained_setting
+from recompile_watch.report.explanation import EXAMPLES, explained_cause, explained_kind, explained_remedy, explained_setting, explained_watch_kind
 from recompile_watch.report.guide import guide
+from recompile_watch.report.watch_kinds import WATCH_KINDS
 from tests.cli.test_commands import run
 from tests.conftest import ROOT
 
@@ -32,18 +36,37 @@ def test_every_word_has_an_explanation() -> None:
         ("recompile_limit_hit", "Rules that find it:"),
         ("mark_dynamic", "ConstraintViolationError"),
         ("TORCHDYNAMO_RECOMPILE_LIMIT", "no torch reads this"),
+        ("recompile_limit", "torch._dynamo.config.recompile_limit: a configuration key"),
+        ("latency_high", "latency_high: raised by the watch"),
         ("TORCH_COMPILE_DYNAMIC_SOURCES", "from torch 2.7 on"),
         ("tensor 'x' stride mismatch at index 0. expected 6, actual 1", "stride_mismatch"),
         (
             "W1104 10:14:42.000000 1 torch/_dynamo/convert_frame.py:1358] [6/8] torch._dynamo hit config.recompile_limit (8)",
             "recompile_limit_hit: an event",
         ),
+        ("skipping cudagraphs due to mutated inputs (2 instances)", "1. Give the state that is written a fixed address"),
     ],
 )
 def test_topics(topic: str, words: str) -> None:
     """A name, or a message in quotes."""
     done = run("explain", topic)
     assert done.returncode == 0 and words in done.stdout, done.stderr
+
+
+def test_a_message_gets_its_own_advice() -> None:
+    """Not that of every message of the kind, and what to paste."""
+    done = run("explain", "skipping cudagraphs due to mutated inputs (2 instances)")
+    assert "register_buffer" in done.stdout and "deterministic" not in done.stdout
+
+
+def test_what_the_watch_raises_has_an_explanation() -> None:
+    """Every kind that a condition or a fault of the watching gives an incident: messages name the command."""
+    sources = [path.read_text() for path in (ROOT / "recompile_watch/core").glob("*.py")]
+    raised = {name for text in sources for name in re.findall(r'Signal\(\s*"(\w+)"', text)} | {kind.value for kind in TroubleKind} | {"source_silent"}
+    assert len(raised) > 15
+    known = {rule.event for rule in load_rules().rules}.union(*(case.kinds for case in load_catalog().cases))
+    assert raised <= set(WATCH_KINDS) | known and not set(WATCH_KINDS) - raised
+    assert all(kind in explained_watch_kind(kind) for kind in WATCH_KINDS)
 
 
 @pytest.mark.parametrize(

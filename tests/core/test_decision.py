@@ -72,3 +72,48 @@ def test_skipped_graphs_speak_against_compiling() -> None:
     """They decide nothing alone."""
     found = decisions(COMPILED, event("cudagraph_skip", 2, instances=2))["toto"]
     assert found.mode == "undecided" and "CUDA graphs were skipped" in found.against[0]
+
+
+def test_what_is_not_shown_is_not_said() -> None:
+    """Recompiles show that it ran compiled; a log that shows neither mode says so."""
+    recompile = event("recompile", 2, function="f", file="/srv/toto/a.py")
+    assert "it ran compiled" in decisions(recompile)["toto"].because[0]
+    assert decisions(event("compile_mode", model="toto", compiled=None, mode="default"))["toto"].because == (
+        "the log does not say whether it ran compiled",
+    )
+
+
+def test_compiling_that_failed_is_a_reason() -> None:
+    """The model is compiled in vain: eager, until compiling succeeds."""
+    found = decisions(COMPILED, event("compile_error", 2, model="toto", message="backend='inductr' raised"))["toto"]
+    assert found.mode == "eager" and found.because == ("compiling it failed once",)
+    assert found.revisit_when[0].is_met({"compile_errors": 0}) and any("may cure it" in text for text in found.against)
+
+
+def test_recompiles_count_by_load() -> None:
+    """Nine in each of two loads are what the condition allows; the load that two logs print counts once."""
+    loads = [
+        event("model_load", 1, model="toto"),
+        event("model_load", 5, model="toto"),
+        event("model_load", 1, model="toto")._replace(source="b.log"),
+    ]
+    recompiles = [event("recompile", n + 9, function="f", file="/srv/toto/a.py") for n in range(18)]
+    assert decisions(*loads, *recompiles)["toto"].mode == "undecided"
+    more = decisions(*loads, *recompiles, *recompiles[:2])["toto"]
+    assert more.mode == "eager" and more.because[0] == "it was compiled again 20 times in 2 loads"
+
+
+def test_late_recompiles_are_told_where_they_do_not_decide() -> None:
+    """Too few for a decision, but no log "without trouble"."""
+    late = event("recompile", 3, function="f", file="/srv/toto/a.py")
+    found = decisions(COMPILED, event("warmup_done", 2), late)["toto"]
+    assert found.mode == "undecided" and "after warm-up" in found.against[0] and "no trouble with it" not in found.because[0]
+
+
+def test_a_newer_torch_is_a_reason_to_look_again() -> None:
+    """Where the version is known, the next one is a condition."""
+    analysis = Analysis(rules())
+    for one in (COMPILED, HIT):
+        analysis.add(one)
+    (found,) = analysis.report(Facts((SourceFacts("bot.log"),), torch_version="2.9.1"), CATALOG).decisions
+    assert found.revisit_when[-1].is_met({"torch_version": "2.10.0"}) and not found.revisit_when[-1].is_met({"torch_version": "2.9.1"})

@@ -54,7 +54,7 @@ def test_a_clear_gain_is_chosen() -> None:
     [
         ({"status": Status.INEFFECTIVE, "reason": "recompile_limit reads 8"}, "effective", "reads 8"),
         ({"calls_ok": 49, "reason": "IndexError"}, "success", "49 of 50 calls succeeded: IndexError"),
-        ({"status": Status.CRASHED, "reason": "killed by signal 9"}, "success", "its process died: killed by signal 9"),
+        ({"status": Status.CRASHED, "reason": "killed by signal 9"}, "success", "it crashed: killed by signal 9"),
         ({"status": Status.TIMEOUT}, "success", "did not end in time"),
         ({"structure": replace(CALM, frames_compiled=0)}, "compiled", "nothing was compiled"),
         ({"structure": replace(CALM, limit_hits=1)}, "limit", "limit was hit once"),
@@ -101,6 +101,12 @@ def test_gates_come_in_order() -> None:
 def test_errors_that_are_none(accuracy: Accuracy) -> None:
     """Within what another seed makes, within twice eager's own distance from the truth, or rounding alone."""
     assert gates_failed(trial(accuracy=accuracy)) == [[]]
+
+
+def test_an_own_measure_that_is_no_number_is_no_pass() -> None:
+    """Nor one that is endless; one that got better is no error."""
+    for value, failed in ((float("nan"), ["error"]), (float("inf"), ["error"]), (-20.0, [])):
+        assert gates_failed(trial(accuracy=replace(EQUAL, metric_pct=value))) == [failed]
 
 
 def test_the_compiler_itself_takes_memory() -> None:

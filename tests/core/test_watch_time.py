@@ -7,6 +7,7 @@ from datetime import datetime
 import pytest
 
 from recompile_watch.core.commands import Silence
+from recompile_watch.core.heard import Heard, Trouble, TroubleKind
 from recompile_watch.core.matchers import parse_matcher
 from recompile_watch.core.routing import next_time, quiet_until
 from recompile_watch.core.watch_settings import LifeSettings, QuietHours, Receiver, WatchedSource, WatchSettings
@@ -117,3 +118,14 @@ def test_the_receivers_pause_does_not_follow_the_wall_clock() -> None:
     play.now = START - HOUR
     play.at(START - HOUR + 1, limit_hit(START - HOUR + 1, function="other")).until(START - HOUR + 1000)
     assert [notice.made_at - (START - HOUR) for notice in play.notices[1:]] == [600.0]
+
+
+def test_a_fault_of_the_watching_has_the_time_at_which_it_is_seen() -> None:
+    """Also while old logs are read by their own time."""
+    now = START + 400 * 86_400
+    found = watch(WatchSettings())
+    found.tick(now)
+    old = Heard("bot", "bot.log", (bot_error(START),), 1, is_backlog=True)
+    step = found.feed([old], [Trouble(TroubleKind.GAP, "bot.log", "lines were lost")], now)
+    (fault,) = [row for row in step.incidents.values() if row["kind"] == "watch_gap"]
+    assert fault["since"] == fault["until"] == now

@@ -154,11 +154,13 @@ def test_the_bots_interpreter(tmp_path: Path) -> None:
 
 
 def test_a_state_directory_that_cannot_be_written(tmp_path: Path) -> None:
-    """Something that nobody can enter; nothing is made by looking."""
+    """A file in its place, also one that may be run; nothing is made by looking."""
     assert looked_at(tmp_path, what="state")[0].state == "ok" and not (tmp_path / "state").exists()
     (tmp_path / "state").write_text("a file in its place")
-    (check,) = looked_at(tmp_path, what="state")
-    assert (check.state, "cannot be entered" in check.text) == ("broken", True)
+    for mode in (0o600, 0o755):
+        (tmp_path / "state").chmod(mode)
+        (check,) = looked_at(tmp_path, what="state")
+        assert (check.state, "is no folder; correct state_dir" in check.text) == ("broken", True)
 
 
 def test_what_the_running_watch_sees_counts(tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def test_the_control_is_drawn() -> None:
          {"speedup", "latency", "compilations"}),
         (structural, ("Inconclusive", "keep eager for now", "Speed-up and latency", "Not measured: structural stage only."), {"compilations"}),
         (noisy, ("Inconclusive", "the machine is too noisy to tell a gain"), {"speedup", "latency", "calls", "compilations"}),
-        (crashed, ("Decided", "Run eager", "its process died: killed by SIGSEGV"), {"speedup", "latency"}),
+        (crashed, ("Decided", "Run eager", "it crashed: killed by SIGSEGV"), {"speedup", "latency"}),
         (without_torch, ("Not measured", "keep eager", "torch cannot be imported", "--python names the interpreter"), set()),
         (refused, ("Not measured", "the measurement may not run: GPU 0 is busy", "Not measured: GPU 0 is busy", "not recorded"), set()),
     ],

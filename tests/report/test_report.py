@@ -162,3 +162,22 @@ def test_unknown_says_why() -> None:
 def test_numbers_that_json_does_not_know() -> None:
     """NaN and infinity become null, wherever they stand."""
     assert json_text({"a": [math.inf, 1.5, {"b": math.nan}], "c": (-math.inf,)}) == '{"a": [null, 1.5, {"b": null}], "c": [null]}'
+
+
+def test_nothing_is_cut_without_a_count() -> None:
+    """Errors of one block and decisions beyond what fits are counted."""
+    errors = [event("bot_error", n, message=f"{letter * 5} failed") for n, letter in enumerate("abcdefgh", 1)]
+    text = text_of(report_of(*errors))
+    assert "The bot reports 8 errors" in text and "… and 2 more; --format json has all of them" in text
+
+
+def test_a_limit_that_nothing_names_has_no_number() -> None:
+    """The attempt that a limit refused comes before the line that names the limit."""
+    refused = event("recompile", 1, (Reason("0/7", "L['x'] == 8", "int_value"),), refused=True)
+    assert "f hit the recompile limit\n" in text_of(report_of(refused))
+
+
+def test_a_mode_that_is_not_shown_is_not_told() -> None:
+    """A line that names the mode only does not say that the model runs in eager mode."""
+    text = text_of(report_of(event("compile_mode", model="toto", compiled=None, mode="reduce-overhead", function=None)))
+    assert "toto is set up for compiling (reduce-overhead)" in text and "eager" not in text

@@ -42,7 +42,7 @@ def test_an_outcome_is_read(tmp_path: Path) -> None:
     ("text", "words", "status"),
     [
         ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "killed by SIGKILL (the system kills so when memory runs out)", Status.CRASHED),
-        ("import sys; sys.stderr.write('boom\\n'); sys.exit(7)", "it ended with status 7 and no result: boom", Status.CRASHED),
+        ("import sys; sys.stderr.write('boom\\n'); sys.exit(7)", "it ended with status 7 and no result; it printed last: boom", Status.CRASHED),
         ("print('hello, world\\n' * 5)", "after 6 lines that are no result", Status.CRASHED),
         ("import sys; sys.stdout.buffer.write(bytes(range(256)) * 99)", "lines that are no result", Status.CRASHED),
         ("print('{' * 100_000)", "1 lines that are no result", Status.CRASHED),

@@ -173,8 +173,76 @@ def test_a_candidate_that_fails(tmp_path: Path, python: str) -> None:
 )
 def test_workloads_that_break(tmp_path: Path, python: str, call: str, words: str) -> None:
     """Whatever a workload does in eager mode, the result says it, and no verdict is given."""
-    code, found = structural(tmp_path, python, "default", call=call)
-    assert code == 3 and words in str(found["default"]["reason"])
+    (tmp_path / "own.py").write_text(WORKLOAD.format(call=call, more="pass"))
+    code, _, report = diagnose(tmp_path, python, "--workload", "own:make", "--stage", "structural", "--candidates", "default")
+    assert code == 3 and words in str(report["verdict"]["because"])  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ("def build(self): raise OSError('no weights')", "build() of the workload fails: OSError: no weights"),
+        ("def inputs(self, n): return None", "inputs(4) of the workload fails: TypeError"),
+        ("def apply(self, state, compile_fn): raise KeyError('layer')", "apply() of the workload fails: KeyError: 'layer'"),
+        ("def variants(self): return ['a']", "variants() of the workload gives no dict"),
+        ("def variants(self): import sys; sys.exit(4)", "variants() of the workload fails: SystemExit: 4"),
+    ],
+)
+def test_a_method_that_breaks_is_named(tmp_path: Path, python: str, more: str, words: str) -> None:
+    """Once, as what is wrong with the workload; no candidate is blamed, and none chosen."""
+    (tmp_path / "own.py").write_text(WORKLOAD.format(call="pass", more=more))
+    code, found, report = diagnose(tmp_path, python, "--workload", "own:make", "--stage", "structural", "--candidates", "default")
+    assert code == 3 and words in str(report["verdict"]["because"]) and found["default"]["status"] == "skipped"  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("more", "status"),
+    [
+        ("def apply(self, state, c): os.kill(os.getpid(), 11)", "crashed"),
+        ("def apply(self, state, c): import time; time.sleep(100)", "timeout"),
+        ("def apply(self, state, c):\n        c(state, mode='default', backend='no such backend')", "failed"),
+    ],
+)
+def test_what_breaks_when_compiled_only_is_the_candidates_fault(tmp_path: Path, python: str, more: str, status: str) -> None:
+    """Eager ran before: it is chosen, whatever became of the process."""
+    (tmp_path / "own.py").write_text(WORKLOAD.format(call="pass", more=more))
+    options = ("--workload", "own:make", "--stage", "structural", "--candidates", "default", "--time-limit", "20")
+    code, found, report = diagnose(tmp_path, python, *options)
+    assert (code, found["default"]["status"], report["verdict"]["choose"]) == (0, status, "eager")  # type: ignore[index]
+
+
+def test_a_variant_that_is_none_does_not_stop_the_rest(tmp_path: Path, python: str) -> None:
+    """It fails, the others are judged."""
+    _, found = structural(tmp_path, python, "default,variant:x", more="def variants(self): return {'x': 3}")
+    assert (found["default"]["status"], found["variant:x"]["status"]) == ("ok", "failed")
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ("def metric(self, out, x): raise OSError('no prices')", "metric() of the workload fails: OSError: no prices"),
+        ("def metric(self, out, x): return None", "metric() of the workload gives no number, but None"),
+        ("def reference(self, x): raise OSError('no truth')", "reference() of the workload fails: OSError: no truth"),
+        ("def call(self, state, x): state(x)", "call() of the workload gives no tensor and no number"),
+    ],
+)
+def test_outputs_that_cannot_be_compared(tmp_path: Path, python: str, more: str, words: str) -> None:
+    """What was not compared is never equal: the run ends with the control, and says why."""
+    (tmp_path / "own.py").write_text(WORKLOAD.format(call="pass", more=more))
+    code, _, report = diagnose(tmp_path, python, "--workload", "own:make", "--stage", "timed", "--candidates", "default")
+    assert code == 3 and words in str(report["verdict"]["because"])  # type: ignore[index]
+
+
+def test_arrays_are_compared(tmp_path: Path, python: str) -> None:
+    """What has a list of numbers and a type, as an array of numpy, counts as a tensor; a gap that eager has not is an error."""
+    more = """def call(self, state, x):
+        import types
+        out = state(x).detach() + (float("nan") if hasattr(state, "_orig_mod") else 0)
+        return types.SimpleNamespace(tolist=out.tolist, dtype="float32")"""
+    (tmp_path / "own.py").write_text(WORKLOAD.format(call="pass", more=more))
+    _, found, _ = diagnose(tmp_path, python, "--workload", "own:make", "--stage", "timed", "--candidates", "default")
+    gates = {gate["gate"]: gate for gate in found["default"]["gates"]}  # type: ignore[attr-defined]
+    assert not gates["error"]["passed"] and found["default"]["success"] != "0/0"
 
 
 def test_a_workload_that_takes_all_memory(tmp_path: Path, python: str) -> None:
@@ -183,8 +251,8 @@ def test_a_workload_that_takes_all_memory(tmp_path: Path, python: str) -> None:
     config.write_text('[diagnose]\nmemory_limit = "6GB"\n')
     (tmp_path / "own.py").write_text(WORKLOAD.format(call="torch.empty(1 << 36).fill_(1)", more="pass"))
     options = ("--workload", "own:make", "--stage", "structural", "--candidates", "default", "--config", str(config))
-    code, found, _ = diagnose(tmp_path, python, *options)
-    assert code == 3 and "allocate" in str(found["default"]["reason"])
+    code, _, report = diagnose(tmp_path, python, *options)
+    assert code == 3 and "allocate" in str(report["verdict"]["because"])  # type: ignore[index]
 
 
 @pytest.mark.parametrize(
