@@ -23,9 +23,13 @@ from recompile_watch.core.prefix_grammar import (
     GLOG_CUT,
     GLOG_STUMP,
     INDENTED_HEADER,
+    JOURNAL_FULL,
     JOURNAL_ISO,
+    JOURNAL_MONOTONIC,
+    JOURNAL_UNIX,
     LEVEL_FIRST,
     LINUX_PID_MAX,
+    MONTH_NAMES,
     MPI,
     POD,
     QUOTE,
@@ -48,7 +52,7 @@ from recompile_watch.core.prefix_grammar import (
 class Peeling:
     """The prefixes found so far while one line is peeled."""
 
-    __slots__ = ("artifact", "channel", "cid", "complete", "continues", "headed", "outer", "pid", "rank", "stamp", "torch")
+    __slots__ = ("artifact", "channel", "cid", "complete", "continues", "headed", "is_logged", "outer", "pid", "rank", "stamp", "torch")
 
     def __init__(self) -> None:
         self.channel: list[bytes] = []
@@ -61,6 +65,7 @@ class Peeling:
         self.artifact = b""
         self.headed = False
         self.continues = False
+        self.is_logged = False  # the application's own logging put a level or a name there
         self.complete = False  # the application's header ended with its own grammar, no token of it can follow
 
     def see_stamp(self, stamp: Stamp) -> None:
@@ -96,6 +101,7 @@ def peel_layer(state: Peeling, raw: bytes, at: int) -> int | None:
     if state.headed and state.stamp is not None and not state.complete:
         match = TOKEN.match(raw, at)
         if match:
+            state.is_logged = True
             return match.end()
     return None
 
@@ -164,22 +170,33 @@ def _take_syslog(state: Peeling, match: "re.Match[bytes]", _raw: bytes) -> int:
     groups = match.groupdict()
     if groups.get("stamp"):
         state.see_stamp(iso_stamp(groups["stamp"]))
+    elif groups.get("epoch"):
+        state.see_stamp(Stamp("epoch", groups["epoch"].decode().replace(".", "")))
+    elif groups.get("day"):
+        _see_day(state, match)
     if groups.get("pid") and groups["pid"].isdigit():
         state.pid = int(groups["pid"])
-    state.channel.append(match["id"])
+    if match["id"] is not None:
+        state.channel.append(match["id"])
     return match.end()
+
+
+def _see_day(state: Peeling, match: "re.Match[bytes]") -> None:
+    """Takes a time without year, ``Nov  7 10:28:52``, as glog prints one."""
+    month = MONTH_NAMES.index(match["day"][:3]) + 1
+    state.see_stamp(Stamp("glog", f"{month:02d}{int(match['day'][4:]):02d} {match['clock'].decode()}"))
 
 
 def _take_dialect_a(state: Peeling, match: "re.Match[bytes]", _raw: bytes) -> int:
     state.see_stamp(Stamp("zoned", match["stamp"].decode() + "+00:00"))
-    state.headed = state.complete = True
+    state.headed = state.is_logged = state.complete = True
     return match.end()
 
 
 def _take_dialect_a_old(state: Peeling, match: "re.Match[bytes]", _raw: bytes) -> int:
     offset = "-04:00" if match["zone"] == b"EDT" else "-05:00"
     state.see_stamp(Stamp("zoned", match["stamp"].decode() + offset))
-    state.headed = state.complete = True
+    state.headed = state.is_logged = state.complete = True
     return match.end()
 
 
@@ -188,7 +205,7 @@ def _take_stamp(state: Peeling, match: "re.Match[bytes]", _raw: bytes) -> int:
     text = digits(match["stamp"])
     state.see_stamp(Stamp("zoned", text + zone(printed)) if printed else Stamp("local", text))
     state.headed = True
-    state.complete = match.re is DIALECT_B
+    state.is_logged = state.complete = match.re is DIALECT_B
     return match.end()
 
 
@@ -211,7 +228,7 @@ def _take_stump(state: Peeling, match: "re.Match[bytes]", _raw: bytes) -> int | 
 
 
 def _take_level(state: Peeling, match: "re.Match[bytes]", raw: bytes) -> int:
-    state.headed = True
+    state.headed = state.is_logged = True
     end = match.end()
     logger = (BASIC_LOGGER if raw[end - 1 : end] == b":" else TORCH_LOGGER).match(raw, end)
     return logger.end() if logger else end
@@ -229,17 +246,18 @@ _DATED: tuple[_IsLayer, ...] = (
     (CLOCK, _take_clock),
     (SLURM, _take_slurm),
     (CI_STREAM, _take_quote),
+    (JOURNAL_UNIX, _take_syslog),
 )
 _LETTER: tuple[_IsLayer, ...] = (
-    (SYSLOG, _take_syslog), (RANK, _take_rank), (BRACKET_TORCH, _take_bracket_torch), (LEVEL_FIRST, _take_level),
-    (COMPOSE, _take_name), (CI_TABS, _take_name), (GLOG_STUMP, _take_stump),
+    (SYSLOG, _take_syslog), (JOURNAL_FULL, _take_syslog), (RANK, _take_rank), (BRACKET_TORCH, _take_bracket_torch),
+    (LEVEL_FIRST, _take_level), (COMPOSE, _take_name), (CI_TABS, _take_name), (GLOG_STUMP, _take_stump),
 )  # fmt: skip
 _LAYERS: dict[bytes, tuple[_IsLayer, ...]] = {
     **{bytes([c]): _DATED for c in b"0123456789"},
     **{bytes([c]): _LETTER for c in b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"},
     b"[": (
         (RANK, _take_rank), (ROLE, _take_name), (BRACKET_TORCH, _take_bracket_torch), (POD, _take_name),
-        (MPI, _take_rank), (STAMP, _take_stamp), (LEVEL_FIRST, _take_level), (GLOG_STUMP, _take_stump),
+        (MPI, _take_rank), (JOURNAL_MONOTONIC, _take_syslog), (STAMP, _take_stamp), (LEVEL_FIRST, _take_level), (GLOG_STUMP, _take_stump),
     ),
     b".": ((GLOG_STUMP, _take_stump),),
     b"/": ((GLOG_STUMP, _take_stump),),

@@ -97,6 +97,9 @@ def _peel_segment(raw: bytes) -> list[Piece]:
 
 def _split(state: Peeling, raw: bytes) -> list[Piece]:
     """Peels one text, after cutting it where a torch prefix stands inside it."""
+    nested = _peel_nested(state, raw) if raw.endswith(b"}") and b'{"' in raw else None
+    if nested is not None:
+        return nested
     cuts = [m.start() for m in GLOG_INSIDE.finditer(raw)] if b"] " in raw or raw.endswith(b"]") else []
     if b": [" in raw:
         cuts = sorted({*cuts, *(m.start() for m in BRACKET_INSIDE.finditer(raw))})
@@ -107,12 +110,25 @@ def _split(state: Peeling, raw: bytes) -> list[Piece]:
     inner = [cut for cut in cuts if cut > at]
     if not inner:
         return [_peel_text(state, raw)]
-    lead = _peel_text(state, raw[: inner[0]])
+    lead = _peel_text(state, raw[: inner[0]].removesuffix(b"\\n"))
     pieces = [lead] if lead.text.strip(b" \t>*`") or lead.torch else []
     for begin, end in zip(inner, [*inner[1:], len(raw)], strict=True):
-        part = raw[begin:end] if end == len(raw) else raw[begin:end].removesuffix(b"\\n").rstrip()
-        pieces.append(_peel_text(base.fork(), part))
+        part = raw[begin:end].removesuffix(b"\\n")  # a newline that was printed as two characters
+        pieces.append(_peel_text(base.fork(), part if end == len(raw) else part.rstrip()))
     return pieces
+
+
+def _peel_nested(state: Peeling, raw: bytes) -> list[Piece] | None:
+    """The pieces of a JSON log line that another carrier holds; None when there is none.
+
+    An application that prints JSON behind a level and a logger of its own quotes it.
+    """
+    outer = state.fork()
+    at = _peel_layers(outer, raw)
+    if outer.torch or outer.is_logged or raw[at : at + 1] != b"{":
+        return None
+    entry = read_json(raw[at:])
+    return None if entry is None else _peel_carried(entry, outer)
 
 
 def _peel_text(state: Peeling, raw: bytes) -> Piece:
@@ -138,19 +154,26 @@ def _peel_layers(state: Peeling, raw: bytes, *, transport_only: bool = False) ->
     return position
 
 
-def _peel_carried(carried: Carried) -> list[Piece]:
-    """The pieces of what a carrier holds; a line that it cut stays unpeeled until its rest has come."""
-    state = Peeling()
-    state.channel, state.rank, state.pid, state.headed = carried.channel, carried.rank, carried.pid, carried.stamp is not None
+def _peel_carried(carried: Carried, outer: Peeling | None = None) -> list[Piece]:
+    """The pieces of what a carrier holds; a line that it cut stays unpeeled until its rest has come.
+
+    outer: what carried the carrier's line.
+    """
+    state = Peeling() if outer is None else outer
+    state.channel = state.channel + carried.channel
+    state.rank = state.rank if carried.rank is None else carried.rank
+    state.pid = state.pid if carried.pid is None else carried.pid
     if carried.stamp is not None:
         state.see_stamp(carried.stamp)
-    carrier = b"\x00".join(carried.channel)
+        state.headed = True
+    carrier = b"\x00".join(state.channel)
     pieces: list[Piece] = []
     for number, line in enumerate(carried.lines):
         if number == len(carried.lines) - 1 and not carried.is_whole:
             found = [state.piece(line)._replace(continues=True)]
         else:
             found = [piece for segment in [part for part in line.split(b"\r") if part] or [b""] for piece in _split(state.fork(), segment)]
-        found[0] = found[0]._replace(carried=line, carrier=carrier)
-        pieces += [piece._replace(same_entry=number > 0) for piece in found]
+        if found[0].carrier is None:
+            found[0] = found[0]._replace(carried=line, carrier=carrier)
+        pieces += [piece._replace(same_entry=piece.same_entry or number > 0) for piece in found]
     return pieces

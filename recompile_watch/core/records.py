@@ -11,6 +11,7 @@ Lines that neither hold a rule's literal nor touch an open record change nothing
 
 from dataclasses import dataclass, field
 
+from recompile_watch.core.headers import behind_header
 from recompile_watch.core.prefix_grammar import BYTE_LIST, GLOG, Piece, Stamp
 from recompile_watch.core.prefixes import peel
 from recompile_watch.core.rules import Match, Rule, Ruleset
@@ -301,10 +302,17 @@ class Joiner:
             record.ended = True
 
     def _opened(self, number: int, offset: int, piece: Piece, before: bytes) -> Record | None:
-        for rule in self._candidates(piece.text):
+        candidates = self._candidates(piece.text)
+        for rule in candidates:
             match = self._head_of(rule, piece)
             if match is not None:
                 return self._record(rule, match, number, offset, piece, before)
+        bare = behind_header(piece) if candidates and not piece.torch else None
+        if bare is not None:
+            for rule in candidates:
+                match = None if rule.anywhere else rule.pattern.match(bare.text)
+                if match is not None:
+                    return self._record(rule, match, number, offset, bare, before)
         if number <= HEAD_LINES:
             for rule in self._orphans:
                 assert rule.orphan is not None
