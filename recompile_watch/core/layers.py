@@ -155,7 +155,7 @@ def _take_quote(_state: Peeling, match: "re.Match[bytes]", _raw: bytes) -> int:
 
 
 def _take_slurm(state: Peeling, match: "re.Match[bytes]", raw: bytes) -> int | None:
-    return _take_name(state, match, raw) if match.start() == 0 else None
+    return None if state.is_logged else _take_name(state, match, raw)
 
 
 def _take_worker(state: Peeling, match: "re.Match[bytes]", _raw: bytes) -> int:

@@ -119,7 +119,7 @@ CRI = re.compile(rb"(?P<stamp>" + ISO + rb")(?P<zone>Z|[+-]\d\d:\d\d) (?P<stream
 # The time of syslog and journald, then host, program and process; ts, of moreutils, prints the time alone.
 SYSLOG = re.compile(
     rb"(?:<\d{1,3}>)?(?P<day>" + MONTHS + rb" [ \d]\d) (?P<clock>\d\d:\d\d:\d\d(?:\.\d{1,9})?) "
-    rb"(?:(?P<id>[\w.-]{1,255} [^\s\[:]{1,128}(?:\[(?P<pid>\d{1,10})\])?): ?)?"
+    rb"(?:(?P<id>[\w.-]{1,255} [^\s\[:\d][^\s\[:]{0,127}(?:\[(?P<pid>\d{1,10})\])?): ?)?"
 )
 LOGGED_BY = rb"(?P<id>[\w.-]{1,255} [^\s\[:]{1,128}\[(?P<pid>\d{1,10})\]): ?"
 JOURNAL_ISO = re.compile(rb"(?P<stamp>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,6})?[+-]\d\d:?\d\d) " + LOGGED_BY)
@@ -166,7 +166,7 @@ BOLD = re.compile(rb"^([\s>]*)\*\*(.*?)\*\*$")
 REPEATED = re.compile(rb"\s*\[repeated \d+x across cluster\].*$")
 # What a line, or a message behind torch's prefix, must hold at least for any layer to change it.
 SUSPECT = rb"[\x00\x1b\r]|&[a-z#]|\]\((?:http|file|vscode)|\[(?:rank|default|repeated|\d{4}-|\d*;|0m)|\*\*|\d:\d\d:\d|#033|\]$"
-MAY_PEEL = re.compile(SUSPECT + rb"|^\s*[{\"]|^\s*\d{1,6}: |^\s*" + LEVEL + rb":", re.MULTILINE)
+MAY_PEEL = re.compile(SUSPECT + rb"|^\s*[{\"]|\{\"|^\s*\d{1,6}: |^\s*" + LEVEL + rb":", re.MULTILINE)
 NUMBERED = re.compile(rb"\n\s*(?:\d{1,6}: |" + LEVEL + rb":)")
 HARMLESS = bytes(byte for byte in range(256) if byte not in b'\x00\x1b\r&[]*:#{"')
 # Headers of the bot's two file dialects as a whole; no carrier stands in front of them.

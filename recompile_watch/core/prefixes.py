@@ -52,21 +52,16 @@ def peel(raw: bytes) -> list[Piece]:
         raw = html.unescape(raw.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
     if b"](" in raw:
         raw = LINK.sub(rb"\1", raw)
-    cri = read_cri(raw) if raw[:2] == b"20" else None
-    if cri is not None:
-        return _peel_carried(cri)
+    # The container runtime's lines hold carriage returns of what they carry, and one of their own in a file from Windows.
+    carried = _peel_nested(Peeling(), raw.removesuffix(b"\r")) if b" std" in raw else None
+    if carried is not None:
+        return carried
     if b"**" in raw:
         raw = BOLD.sub(rb"\1\2", raw)
     if b"\r" not in raw:
         return _peel_segment(raw)
-    first, *others = [segment for segment in raw.split(b"\r") if segment] or [b""]
-    pieces = _peel_segment(first)
-    carrier = Peeling()  # what carried the line carried all of its overwritten parts
-    if others:
-        _peel_layers(carrier, first, transport_only=True)
-    for segment in others:
-        pieces += _split(carrier.fork(), segment)
-    return pieces
+    first, *others = _overwritten(raw)
+    return _peel_segment(first) + _peel_others(Peeling(), first, others)
 
 
 def are_plain(lines: bytes) -> bool:
@@ -78,6 +73,20 @@ def are_plain(lines: bytes) -> bool:
     if not doubtful.strip(b"&:") and lines.count(b"& ") + lines.count(b": ") == len(doubtful):
         return b":" not in doubtful or NUMBERED.search(b"\n" + lines) is None
     return MAY_PEEL.search(lines) is None
+
+
+def _overwritten(line: bytes) -> list[bytes]:
+    """The parts of a line that carriage returns overwrote, one at least."""
+    return [part for part in line.split(b"\r") if part] or [b""]
+
+
+def _peel_others(state: Peeling, first: bytes, others: list[bytes]) -> list[Piece]:
+    """The pieces of the parts behind the first: what carried the line carried all of them."""
+    if not others:
+        return []
+    carrier = state.fork()
+    _peel_layers(carrier, first, transport_only=True)
+    return [piece for part in others for piece in _split(carrier.fork(), part)]
 
 
 def _peel_segment(raw: bytes) -> list[Piece]:
@@ -97,7 +106,7 @@ def _peel_segment(raw: bytes) -> list[Piece]:
 
 def _split(state: Peeling, raw: bytes) -> list[Piece]:
     """Peels one text, after cutting it where a torch prefix stands inside it."""
-    nested = _peel_nested(state, raw) if raw.endswith(b"}") and b'{"' in raw else None
+    nested = _peel_nested(state, raw) if (raw.endswith(b"}") and b'{"' in raw) or b" std" in raw else None
     if nested is not None:
         return nested
     cuts = [m.start() for m in GLOG_INSIDE.finditer(raw)] if b"] " in raw or raw.endswith(b"]") else []
@@ -119,16 +128,27 @@ def _split(state: Peeling, raw: bytes) -> list[Piece]:
 
 
 def _peel_nested(state: Peeling, raw: bytes) -> list[Piece] | None:
-    """The pieces of a JSON log line that another carrier holds; None when there is none.
+    """The pieces of a line of the container runtime, or of a JSON log, that another carrier holds; None when there is none.
 
     An application that prints JSON behind a level and a logger of its own quotes it.
     """
     outer = state.fork()
-    at = _peel_layers(outer, raw)
-    if outer.torch or outer.is_logged or raw[at : at + 1] != b"{":
-        return None
-    entry = read_json(raw[at:])
-    return None if entry is None else _peel_carried(entry, outer)
+    at = len(raw) - len(raw.lstrip(b" "))
+    for _ in range(MAX_LAYERS):
+        carried = _carried_at(raw, at)
+        if carried is not None:
+            return _peel_carried(carried, outer)
+        after = peel_layer(outer, raw, at)
+        if after is None or outer.torch or outer.is_logged:
+            return None
+        at = after
+    return None
+
+
+def _carried_at(raw: bytes, at: int) -> Carried | None:
+    if raw[at : at + 1] == b"{":
+        return read_json(raw[at:])
+    return read_cri(raw[at:]) if raw[at : at + 2] == b"20" else None
 
 
 def _peel_text(state: Peeling, raw: bytes) -> Piece:
@@ -172,7 +192,8 @@ def _peel_carried(carried: Carried, outer: Peeling | None = None) -> list[Piece]
         if number == len(carried.lines) - 1 and not carried.is_whole:
             found = [state.piece(line)._replace(continues=True)]
         else:
-            found = [piece for segment in [part for part in line.split(b"\r") if part] or [b""] for piece in _split(state.fork(), segment)]
+            first, *others = _overwritten(line)
+            found = _split(state.fork(), first) + _peel_others(state, first, others)
         if found[0].carrier is None:
             found[0] = found[0]._replace(carried=line, carrier=carrier)
         pieces += [piece._replace(same_entry=piece.same_entry or number > 0) for piece in found]
