@@ -7,11 +7,11 @@ and the rule does not find its message at the beginning: then a run of times, le
 import re
 
 from recompile_watch.core.carriers import digits, zone
-from recompile_watch.core.prefix_grammar import ISO, LEVEL, ZONE, Piece, Stamp
+from recompile_watch.core.prefix_grammar import ISO, ZONE, Piece, Stamp
 
 MAX_ITEMS = 8
 
-_LEVEL = LEVEL.replace(b"Warning", b"Warn") + rb"(?![\w.])"
+_LEVEL = rb"(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|CRITICAL|FATAL)(?![\w.])"
 # torch's loggers; "torch._dynamo hit config" is a message, and exceptions and settings are what messages tell of.
 _LOGGER = rb"torch(?:dynamo|inductor|\.\w+)\.(?!exc\b|config\b)\w+(?:\.\w+)*"
 _PLACE = rb"[\w./\\<>-]{1,200}\.py:\d{1,6}(?::\w+)?|[\w.]{1,80}\.[\w<>]{1,80}:\d{1,6}"
@@ -21,7 +21,6 @@ _SURE = rb"(?:(?P<level>" + _LEVEL + rb")|(?P<logger>" + _LOGGER + rb")|(?P<plac
 _STAMP = rb"(?:(?P<stamp>" + ISO + rb")(?P<zone>" + ZONE + rb")?|(?P<epoch>" + _EPOCH + rb")(?=\D))"
 _WORD = rb"(?:in )?[A-Za-z_][\w.-]{0,80}"
 _NUMBER = rb"(?:pid[=: ] ?)?\d{1,15}"
-# Names and numbers are part of a header only between signs that no prose has, or behind a sure item.
 _ITEM = re.compile(
     rb"(?P<open>[\[(<])?(?:" + _SURE + rb"|" + _STAMP + rb"|(?P<word>" + _WORD + rb")|(?P<number>" + _NUMBER + rb"))"
     rb"(?(open)(?:[|:][\w.:<>/-]{1,120})?[\])>])(?P<gap> *\| ?| - | >> |: (?! )|:(?=\S)| +|(?=[\[(]))"
@@ -47,10 +46,11 @@ def behind_header(piece: Piece) -> Piece | None:
 
 
 def _is_part(item: "re.Match[bytes]", *, is_sure: bool) -> bool:
-    """True when this item belongs to a header and not to the message."""
-    if item["word"] is not None:
-        return is_sure and (item["open"] in (b"[", b"(") or item["gap"].strip() != b"")  # in a chat <name> stands in front
-    return True
+    """True when this item belongs to a header and not to the message.
+
+    A word does behind a sure item only, between signs that prose has not; in a chat <name> stands in front.
+    """
+    return item["word"] is None or (is_sure and (item["open"] in (b"[", b"(") or item["gap"].strip() != b""))
 
 
 def _stamp(item: "re.Match[bytes]") -> Stamp | None:
