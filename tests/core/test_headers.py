@@ -46,7 +46,7 @@ RECORDS = (
     ),
     (
         "torch._dynamo.convert_frame", "WARNING", "convert_frame.py",
-        "torch._dynamo hit config.recompile_limit (8)\n   function: 'step' (/srv/a.py:9)\n   last reason: 6/7: n == 7\nTo diagnose recompilation issues",
+        "torch._dynamo hit config.recompile_limit (8)\n   function: 'step' (/srv/a.py:9)\n   last reason: 6/7: n == 7",
         "recompile_limit_hit",
     ),
     (
