@@ -70,7 +70,8 @@ def _read_recompile(source: str, reasons_of: Reasons, record: Record, fields: Fi
     reasons += reasons_of.on(record.texts[1:] if record.match is not None else record.texts, function)
     if any(reason.entry is not None for reason in reasons):  # then the others are lines of a user stack
         reasons = [reason for reason in reasons if reason.entry is not None]
-    if not (reasons or fields.get("file") or record.head.torch or record.unterminated):
+    is_sure = bool(reasons or fields.get("file") or record.head.torch or record.unterminated)
+    if record.rule.event == "recompile" and not is_sure:
         return []  # another program compiles functions, too
     index = _index(record)
     cut = (record.cut and record.unterminated) or ((record.cut or record.torn) and index is not None and len(reasons) < index)
