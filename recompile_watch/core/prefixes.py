@@ -64,6 +64,19 @@ def peel(raw: bytes) -> list[Piece]:
     return _peel_segment(first) + _peel_others(Peeling(), first, others)
 
 
+def is_quotation(raw: bytes, before: bytes) -> bool:
+    """True for a string or a comment in a program's source, and for a row of a Markdown table: they quote messages.
+
+    before: the line in front. The output in a notebook is a list of strings: something in front goes on to each.
+    """
+    line = raw.strip()
+    if line[:1] == b"#":
+        return raw[:4] == b"    "
+    if line[:2] == b"| ":
+        return line[-1:] == b"|" and b" | " in line[2:]
+    return line[:1] == b'"' == line[-1:] and not before.rstrip().endswith((b"[", b","))
+
+
 def are_plain(lines: bytes) -> bool:
     """True for indented lines that ``peel`` would give back as they stand: bare, nothing taken off."""
     doubtful = lines.translate(None, HARMLESS)

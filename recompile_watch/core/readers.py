@@ -200,6 +200,8 @@ def _read_compile_error(source: str, reasons_of: Reasons, record: Record, fields
     if said is not None and fields.get("message") is None:
         fields["message"] = _said(decode(said["text"]).strip(), decode(said["more"] or b"").strip(), decode(record.message()))[:MAX_MESSAGE] or None
     at = fields.get("message")
+    if at == "...":
+        return []  # an example in documentation
     if isinstance(at, str) and _AT.search(at) is not None and (cause := _IN_KERNEL.search(decode(record.message()))) is not None:
         fields["message"] = f"{at} {cause['error']}"[:MAX_MESSAGE]
     return _read_exception(source, reasons_of, record, fields)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from recompile_watch.core.headers import behind_header
 from recompile_watch.core.prefix_grammar import BYTE_LIST, GLOG, Piece, Stamp
-from recompile_watch.core.prefixes import peel
+from recompile_watch.core.prefixes import is_quotation, peel
 from recompile_watch.core.rules import Match, Rule, Ruleset
 from recompile_watch.core.scan import Matcher
 
@@ -314,6 +314,8 @@ class Joiner:
 
     def _opened(self, number: int, offset: int, piece: Piece, before: bytes) -> Record | None:
         candidates = self._candidates(piece.text)
+        if candidates and is_quotation(self._raw, before):
+            return None
         for rule in candidates:
             match = self._head_of(rule, piece)
             if match is not None:
@@ -326,8 +328,7 @@ class Joiner:
                     return self._record(rule, match, number, offset, bare, before)
         if number <= HEAD_LINES:
             for rule in self._orphans:
-                assert rule.orphan is not None
-                if rule.orphan.match(piece.text) is not None:
+                if rule.orphan is not None and rule.orphan.match(piece.text) is not None:
                     return self._record(rule, None, number, offset, piece, before)
         return None
 

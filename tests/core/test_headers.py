@@ -39,6 +39,10 @@ FORMATS = (
     ("[%(filename)s:%(lineno)d] %(message)s", None),
     ("%(filename)s:%(lineno)d: %(message)s", None),
 )
+LIMIT = """torch._dynamo hit config.recompile_limit (8)
+   function: 'step' (/srv/a.py:9)
+   last reason: 6/7: n == 7
+To diagnose recompilation issues, see https://x"""
 RECORDS = (
     (
         "torch._dynamo.guards.__recompiles", "DEBUG", "guards.py",
@@ -46,7 +50,7 @@ RECORDS = (
     ),
     (
         "torch._dynamo.convert_frame", "WARNING", "convert_frame.py",
-        "torch._dynamo hit config.recompile_limit (8)\n   function: 'step' (/srv/a.py:9)\n   last reason: 6/7: n == 7",
+        LIMIT,
         "recompile_limit_hit",
     ),
     (

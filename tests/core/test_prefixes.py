@@ -70,3 +70,25 @@ def test_newlines_that_were_printed_as_two_characters() -> None:
     texts = ("Recompiling function step in /srv/a.py:9", "    triggered by the following guard failure(s):", "    - 6/0: n == 7")
     (event,) = events("".join(f"{head}{text}\\n" for text in texts) + "\n")
     assert (event["line_no"], event["reasons"]) == (9, [{"entry": "6/0", "text": "n == 7", "cause": "int_value"}])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '    log.warning(\n        "skipping cudagraphs due to mutated inputs"\n    )\n',
+        '    raise RuntimeError(\n        "Detected recompile when torch.compile stance is \'fail_on_recompile\'. "\n        "More."\n',
+        "            #   RuntimeError: 0 active drivers ([]). There should only be one.\n",
+        "| backend error | `torch._dynamo.exc.BackendCompilerFailed: backend='X' raised:` | yes |\n",
+        '      "Explanation": "torch.compile does not support sparse Tensors",\n',
+        "        torch._dynamo.exc.Unsupported: ...\n",
+    ],
+)
+def test_source_and_documentation_quote(text: str) -> None:
+    """Strings and comments in a program's source, tables in a manual and examples are no log."""
+    assert events(text) == []
+
+
+def test_the_output_of_a_notebook_is_a_list_of_strings() -> None:
+    """Its last string has no comma, as one in a program's source: the line in front tells them apart."""
+    assert len(events(f'   "text": [\n    "{SKIP}\\n"\n   ]\n')) == 1
+    assert len(events(f'   "text": [\n    "epoch 1\\n",\n    "{SKIP}"\n   ]\n')) == 1
