@@ -181,10 +181,13 @@ def _take_syslog(state: Peeling, match: "re.Match[bytes]", _raw: bytes) -> int:
     return match.end()
 
 
+_MONTH_DIGITS = {name: b"%02d" % number for number, name in enumerate(MONTH_NAMES, 1)}
+
+
 def _see_day(state: Peeling, match: "re.Match[bytes]") -> None:
     """Takes a time without year, ``Nov  7 10:28:52``, as glog prints one."""
-    month = MONTH_NAMES.index(match["day"][:3]) + 1
-    state.see_stamp(Stamp("glog", f"{month:02d}{int(match['day'][4:]):02d} {match['clock'].decode()}"))
+    day: bytes = match["day"]
+    state.see_stamp(Stamp("glog", (_MONTH_DIGITS[day[:3]] + day[4:].replace(b" ", b"0") + b" " + match["clock"]).decode()))
 
 
 def _take_dialect_a(state: Peeling, match: "re.Match[bytes]", _raw: bytes) -> int:

@@ -53,9 +53,10 @@ def peel(raw: bytes) -> list[Piece]:
     if b"](" in raw:
         raw = LINK.sub(rb"\1", raw)
     # The container runtime's lines hold carriage returns of what they carry, and one of their own in a file from Windows.
-    carried = _peel_nested(Peeling(), raw.removesuffix(b"\r")) if b" std" in raw else None
-    if carried is not None:
-        return carried
+    if b" std" in raw:
+        carried = _peel_nested(Peeling(), raw.removesuffix(b"\r"))
+        if carried is not None:
+            return carried
     if b"**" in raw:
         raw = BOLD.sub(rb"\1\2", raw)
     if b"\r" not in raw:
@@ -64,11 +65,16 @@ def peel(raw: bytes) -> list[Piece]:
     return _peel_segment(first) + _peel_others(Peeling(), first, others)
 
 
+_BEGINS_QUOTATION = (b" ", b"\t", b'"', b"|")
+
+
 def is_quotation(raw: bytes, before: bytes) -> bool:
     """True for a string or a comment in a program's source, and for a row of a Markdown table: they quote messages.
 
     before: the line in front. The output in a notebook is a list of strings: something in front goes on to each.
     """
+    if raw[:1] not in _BEGINS_QUOTATION:
+        return False
     line = raw.strip()
     if line[:1] == b"#":
         return raw[:4] == b"    "
@@ -119,9 +125,10 @@ def _peel_segment(raw: bytes) -> list[Piece]:
 
 def _split(state: Peeling, raw: bytes) -> list[Piece]:
     """Peels one text, after cutting it where a torch prefix stands inside it."""
-    nested = _peel_nested(state, raw) if (raw.endswith(b"}") and b'{"' in raw) or b" std" in raw else None
-    if nested is not None:
-        return nested
+    if raw[-1:] == b"}" and b'{"' in raw:
+        nested = _peel_nested(state, raw)
+        if nested is not None:
+            return nested
     cuts = [m.start() for m in GLOG_INSIDE.finditer(raw)] if b"] " in raw or raw.endswith(b"]") else []
     if b": [" in raw:
         cuts = sorted({*cuts, *(m.start() for m in BRACKET_INSIDE.finditer(raw))})
