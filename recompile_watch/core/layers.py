@@ -155,7 +155,9 @@ def _take_quote(_state: Peeling, match: "re.Match[bytes]", _raw: bytes) -> int:
 
 
 def _take_slurm(state: Peeling, match: "re.Match[bytes]", raw: bytes) -> int | None:
-    return None if state.is_logged else _take_name(state, match, raw)
+    if state.is_logged:
+        return None
+    return match.end() if match[0].endswith(b":") else _take_name(state, match, raw)  # "12:V1107 …" is the line's number, of grep -n
 
 
 def _take_worker(state: Peeling, match: "re.Match[bytes]", _raw: bytes) -> int:

@@ -177,6 +177,7 @@ DIALECT_HEADERS = (
 )
 # A line of dialect C (no metric has it) whose message certainly does not begin with two blanks.
 LOGGING_LINE = rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} - [A-Za-z_][\w.]{0,120} - " + LEVEL + rb" - (?:[^ \n\r\x00\x1b&]| (?! ))*\n"
+STRING_BODY = re.compile(rb"(?P<body>(?:[^\"\\]|\\.)*)\"")
 STRING_ELEMENT = re.compile(rb"\s*\"(?P<body>(?:[^\"\\]|\\.)*)\",?\s*")
 
 BYTE_LIST = re.compile(rb'"MESSAGE" ?: ?\[\d')  # how journald prints a message that is not UTF-8

@@ -30,6 +30,7 @@ from recompile_watch.core.prefix_grammar import (
     MAY_PEEL,
     NUMBERED,
     REPEATED,
+    STRING_BODY,
     STRING_ELEMENT,
     TORCH_STARTS,
     Piece,
@@ -50,6 +51,8 @@ def peel(raw: bytes) -> list[Piece]:
         raw = raw.replace(b"\x00", b"")
     if b"&" in raw and ENTITY.search(raw):
         raw = html.unescape(raw.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+    if b"\xc2\xa0" in raw:  # blanks of a web page
+        raw = raw.replace(b"\xc2\xa0", b" ")
     if b"](" in raw:
         raw = LINK.sub(rb"\1", raw)
     # The container runtime's lines hold carriage returns of what they carry, and one of their own in a file from Windows.
@@ -80,7 +83,7 @@ def is_quotation(raw: bytes, before: bytes) -> bool:
         return raw[:4] == b"    "
     if line[:2] == b"| ":
         return line[-1:] == b"|" and b" | " in line[2:]
-    return line[:1] == b'"' == line[-1:] and not before.rstrip().endswith((b"[", b","))
+    return line[-1:] == b'"' and STRING_ELEMENT.fullmatch(line) is not None and not before.rstrip().endswith((b"[", b","))
 
 
 def are_plain(lines: bytes) -> bool:
@@ -142,9 +145,20 @@ def _split(state: Peeling, raw: bytes) -> list[Piece]:
     lead = _peel_text(state, raw[: inner[0]].removesuffix(b"\\n"))
     pieces = [lead] if lead.text.strip(b" \t>*`") or lead.torch else []
     for begin, end in zip(inner, [*inner[1:], len(raw)], strict=True):
+        quoted = _quoted_at(raw, begin)
+        if quoted is not None:
+            return pieces + [piece for line in quoted for piece in _split(base.fork(), line)]
         part = raw[begin:end].removesuffix(b"\\n")  # a newline that was printed as two characters
         pieces.append(_peel_text(base.fork(), part if end == len(raw) else part.rstrip()))
     return pieces
+
+
+def _quoted_at(raw: bytes, begin: int) -> list[bytes] | None:
+    """The lines of a string that begins here, as JSON inside JSON, logfmt and tables write one; None when none does."""
+    body = STRING_BODY.match(raw, begin) if raw[begin - 1 : begin] == b'"' else None
+    if body is None:
+        return None
+    return (json_string(body["body"]) or body["body"]).removesuffix(b"\n").split(b"\n")
 
 
 def _peel_nested(state: Peeling, raw: bytes) -> list[Piece] | None:
@@ -176,6 +190,8 @@ def _peel_text(state: Peeling, raw: bytes) -> Piece:
     text = raw[position:]
     if text.endswith(b"]"):
         text = REPEATED.sub(b"", text)
+    elif text.endswith(b"`") and raw.startswith(b"`"):
+        text = text[:-1]
     return state.piece(text)
 
 

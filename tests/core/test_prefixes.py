@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import pytest
 
@@ -92,3 +93,30 @@ def test_the_output_of_a_notebook_is_a_list_of_strings() -> None:
     """Its last string has no comma, as one in a program's source: the line in front tells them apart."""
     assert len(events(f'   "text": [\n    "{SKIP}\\n"\n   ]\n')) == 1
     assert len(events(f'   "text": [\n    "epoch 1\\n",\n    "{SKIP}"\n   ]\n')) == 1
+
+
+HEAD = "V1107 10:28:52.255000 3989 torch/_dynamo/guards.py:5396] [6/1] [__recompiles] "
+RECOMPILE = (
+    f"{HEAD}Recompiling function step in /srv/a.py:9",
+    f"{HEAD}    triggered by the following guard failure(s):",
+    f"{HEAD}    - 6/0: name == 'n'",
+)
+QUOTED = {
+    "cloud": lambda line, _: json.dumps({"jsonPayload": {"message": line}, "severity": "ERROR"}),
+    "search": lambda line, _: json.dumps({"_source": {"message": line, "@timestamp": "2025-11-07T10:28:52Z"}}),
+    "fluentd": lambda line, _: f"2025-11-07T10:28:52+00:00\tkube.bot\t{json.dumps({'log': line})}",
+    "pretty": lambda line, _: json.dumps({"level": "info", "message": line}, indent=2),
+    "logfmt": lambda line, _: f'time=2025-11-07T10:28:52Z level=info msg="{line}"',
+    "csv": lambda line, _: f'2025-11-07T10:28:52Z,"{line}"',
+    "backticks": lambda line, _: f"`{line}`",
+    "web page": lambda line, _: line.replace("    ", "\u00a0\u00a0\u00a0\u00a0"),
+    "grep -n": lambda line, number: f"{number}:{line}",
+}
+
+
+@pytest.mark.parametrize("form", QUOTED.values(), ids=QUOTED)
+def test_a_torch_line_inside_a_string(form: Callable[[str, int], str]) -> None:
+    """What closes the string, and what stands behind it, is no part of the message."""
+    (event,) = events("".join(form(line, number) + "\n" for number, line in enumerate(RECOMPILE, 1)))
+    assert (event["function"], event["file"], event["line_no"], event["compile_id"], event["partial"]) == ("step", "/srv/a.py", 9, "6/1", False)
+    assert event["reasons"] == [{"entry": "6/0", "text": "name == 'n'", "cause": "str_value"}]
