@@ -9,7 +9,7 @@ from recompile_watch.config import load_catalog, load_matcher, load_rules
 from recompile_watch.core.causes import parse_reason
 from recompile_watch.core.engine import SourceEngine
 from recompile_watch.core.errors import UsageError
-from recompile_watch.core.events import Event
+from recompile_watch.core.events import EXTRA_FIELDS, Event
 from recompile_watch.core.remedies import Catalog
 from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.times import TimeOptions
@@ -58,7 +58,7 @@ def _by_name(topic: str, rules: Ruleset, catalog: Catalog) -> str | None:
         return explained_model(model)
     if (text := explained_model_settings(topic, catalog)) is not None:
         return text
-    kinds = {rule.event for rule in rules.rules}.union(*(case.kinds for case in catalog.cases))
+    kinds = {*EXTRA_FIELDS, *(rule.event for rule in rules.rules)}.union(*(case.kinds for case in catalog.cases))
     return explained_kind(topic, rules, catalog) if topic in kinds else None
 
 

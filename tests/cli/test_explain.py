@@ -30,6 +30,7 @@ def test_every_word_has_an_explanation() -> None:
     [
         ("kv_cache_index", "What to do (when each layer has its own index):"),
         ("recompile_limit_hit", "Rules that find it:"),
+        ("inference", "made from what several lines"),
         ("mark_dynamic", "ConstraintViolationError"),
         ("TORCHDYNAMO_RECOMPILE_LIMIT", "no torch reads this"),
         ("TORCH_COMPILE_DYNAMIC_SOURCES", "from torch 2.7 on"),
