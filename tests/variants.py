@@ -42,6 +42,7 @@ ALL_FACTS = IDENTITY | GUARDS | STAMPS
 CUT_FACTS = (IDENTITY - {"count"}) | GUARDS | {"rank"}  # an exception may outlive its block
 SQUEEZED = (ALL_FACTS - {"text"}) | {"text_squeezed"}
 LENIENT = ("time", "rank", "pid")  # a mangled log may show more of these, never something else
+JOURNAL = "Nov 20 10:28:52 host python3[3989]: "
 KIB_16 = 16 * 1024  # Docker's and containerd's limit for one piece of a line
 STAMP = "2025-11-20T10:28:52.255"  # the corpus was written on 20 November
 GLOG = re.compile(
@@ -233,6 +234,11 @@ def journal_json(data: bytes) -> bytes:
 def ray_coloured(data: bytes) -> bytes:
     """Ray's driver log on a terminal."""
     return prefix_lines("\x1b[36m(train_fn pid=3989, ip=10.0.0.7)\x1b[0m ", data)
+
+
+def in_turn(*changes: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
+    """One change after the other, that of the innermost carrier first."""
+    return lambda data: functools.reduce(lambda changed, change: change(changed), changes, data)
 
 
 # --- structured logs ------------------------------------------------------------------------
@@ -477,10 +483,16 @@ def app_lines(data: bytes) -> bytes:
 def _prefixes() -> Iterator[Variant]:
     prefixes = {
         "kubectl_prefix": "[pod/bot-0/main] ",
+        "kubectl_prefix_timestamps": "[pod/bot-0/main] 2025-11-20T10:28:52.255123456Z ",
         "docker_compose": "bot-1  | ",
-        "journal_short": "Nov 20 10:28:52 host python3[3989]: ",
+        "docker_swarm": "stack_bot.1.x2kq7@node1    | ",
+        "journal_short": JOURNAL,
         "journal_short_iso": "2025-11-20T10:28:52+00:00 host python3[3989]: ",
         "journal_short_precise": "Nov 20 10:28:52.255123 host python3[3989]: ",
+        "journal_full": "Thu 2025-11-20 10:28:52 UTC host python3[3989]: ",
+        "journal_unix": "1763634532.255123 host python3[3989]: ",
+        "journal_monotonic": "[12345.678901] host python3[3989]: ",
+        "ts": "Nov 20 10:28:52 ",
         "syslog_3164": "<14>Nov 20 10:28:52 host bot[3989]: ",
         "syslog_5424": "<14>1 2025-11-20T10:28:52.255123Z host bot 3989 - - ",
         "ray": "(train_fn pid=3989, ip=10.0.0.7) ",
@@ -489,6 +501,8 @@ def _prefixes() -> Iterator[Variant]:
         "slurm": "0: ",
         "github_actions": "2025-11-20T10:28:52.2550000Z ",
         "gitlab": "[2025-11-20T10:28:52.255Z] ",
+        "gitlab_stream": "2025-11-20T10:28:52.255123Z 00O ",
+        "slurm_in_ci": "2025-11-20T10:28:52.2550000Z 0: ",
         "logging": "2025-11-20 10:28:52,255 - root - WARNING - ",
         "loguru": "2025-11-20 10:28:52.255 | WARNING  | mod:func:12 - ",
         "hydra": "[2025-11-20 10:28:52,255][torch._dynamo][WARNING] - ",
@@ -519,6 +533,13 @@ def _wrappers() -> Iterator[Variant]:
     yield Variant("json_records", json_records)
     yield Variant("json_bare_records", json_bare_records, IDENTITY | GUARDS, is_single_process)
     yield Variant("notebook", notebook)
+    yield Variant("json_in_docker", in_turn(functools.partial(json_lines, "message"), docker_json))
+    yield Variant("json_in_cri", in_turn(functools.partial(json_lines, "message"), cri))
+    yield Variant("json_in_journal", in_turn(functools.partial(json_lines, "msg"), functools.partial(prefix_lines, JOURNAL)))
+    yield Variant("json_in_kubectl", in_turn(json_records, functools.partial(prefix_lines, "[pod/bot-0/main] ")))
+    yield Variant("ray_bars_in_docker", in_turn(progress_bars, functools.partial(prefix_lines, "(train_fn pid=3989) "), docker_json))
+    yield Variant("bars_in_quoted_cri", in_turn(progress_bars, cri, functools.partial(prefix_lines, "> ")))
+    yield Variant("windows_cri", in_turn(functools.partial(cri, piece=120), lambda data: data.replace(b"\n", b"\r\n")))
 
 
 def _pasted() -> Iterator[Variant]:

@@ -10,7 +10,7 @@ from recompile_watch.core.analysis import Analysis, Facts
 from recompile_watch.core.causes import parse_reason
 from recompile_watch.core.engine import SourceEngine
 from recompile_watch.core.errors import UsageError
-from recompile_watch.core.events import Event
+from recompile_watch.core.events import EXTRA_FIELDS, Event
 from recompile_watch.core.remedies import Catalog
 from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.times import TimeOptions
@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace, _name: tuple[str, ...]) -> int:
 
 def _by_name(topic: str, rules: Ruleset, catalog: Catalog) -> str | None:
     """Everything of that name: a remedy and the setting that it sets may share one."""
-    kinds = {rule.event for rule in rules.rules}.union(*(case.kinds for case in catalog.cases))
+    kinds = {*EXTRA_FIELDS, *(rule.event for rule in rules.rules)}.union(*(case.kinds for case in catalog.cases))
     model = catalog.model(topic) or catalog.model(topic.lower())
     texts = [explained_cause(topic, catalog)] if topic in CAUSES or topic == "other" else []
     texts += [explained_remedy(topic, catalog)] if any(remedy.key == topic for remedy in catalog.remedies) else []

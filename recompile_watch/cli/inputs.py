@@ -124,5 +124,7 @@ def _complaints(facts: Facts, *, has_events: bool, outside: int) -> list[str]:
     if all(source.error for source in facts.sources):
         return found
     lines, size = sum(source.lines for source in facts.sources), sum(source.bytes for source in facts.sources)
+    if found and not size:  # what is wrong with the sources says it all
+        return found
     what = f"none of {lines} lines is known" if size else "empty"
     return [*found, f"nothing recognisable in {names}{more} ({what}); {_ADVICE}"]

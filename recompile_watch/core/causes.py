@@ -17,6 +17,7 @@ _PARAMETER_HINT = re.compile(r"\.? Guard failed on a parameter, consider using "
 _KNOWN_END = re.compile(
     r"(?:tensor '.{1,300}?' (?:size|stride|rank|dtype|Tensor device index) mismatch(?: at index \d+)?\."
     r" [Ee]xpected (?:device index to be )?\S+?, actual [\w-]+"
+    r"|expected type of '.{1,300}?' to be a tensor type, '? ?but found <class '[^'\n]{1,200}'>"
     r"|tensor '.{1,300}?' requires_grad mismatch\. expected requires_grad=\d"
     r"|tensor '.{1,300}?' dispatch key set mismatch\. expected DispatchKeySet\([^)]*\), actual DispatchKeySet\([^)]*\)"
     r"|GLOBAL_STATE changed:(?: (?:grad_mode|autocast(?:\(\w+\)_\w+)?|default_dtype|deterministic_algorithms(?:_warn_only)?"

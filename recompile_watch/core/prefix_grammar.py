@@ -55,7 +55,8 @@ LINUX_PID_MAX = 1 << 22  # a larger number in the glog prefix is the thread id t
 ISO = rb"\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
 ZONE = rb" ?(?:Z|UTC|GMT|[+-]\d\d:?\d\d)(?![\w:])"
 LEVEL = rb"(?:TRACE|DEBUG|INFO|NOTICE|WARNING|WARN|ERROR|CRITICAL|FATAL|trace|debug|info|notice|warning|warn|error|critical|fatal|Warning)"
-MONTHS = rb"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
+MONTH_NAMES = (b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec")
+MONTHS = rb"(?:" + b"|".join(MONTH_NAMES) + rb")"
 
 ANSI = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 # Colours whose escape byte a viewer ate or syslog spelled out: "[1;36m", "#033[0m".
@@ -111,16 +112,22 @@ WORKER = re.compile(rb"\((?P<name>[^()\n]{0,120}?)\bpid=(?P<pid>\d{1,10})(?:, ip
 WORKER_RANK = re.compile(rb"\brank=(\d{1,6})\b")
 SLURM = re.compile(rb" {0,6}\d{1,6}: |\d{1,8}:(?=\[|[VDIWEC]\d{4} )")
 CI_TABS = re.compile(rb"[^\t\n]{1,120}\t[^\t\n]{1,120}\t(?=(?:\xef\xbb\xbf)?\d{4}-)")
-CI_STREAM = re.compile(rb"\d\d[OE]\+? ")
+CI_STREAM = re.compile(rb"\d\d[OE][ +]")
 POD = re.compile(rb"\[pod/[^\]\s]{1,300}\] ")
-COMPOSE = re.compile(rb"[A-Za-z0-9][\w.-]{0,80}\s{0,40}\| ")
+COMPOSE = re.compile(rb"[A-Za-z0-9][\w.@-]{0,160}\s{0,40}\|(?: |$)")
 CRI = re.compile(rb"(?P<stamp>" + ISO + rb")(?P<zone>Z|[+-]\d\d:\d\d) (?P<stream>stdout|stderr) (?P<flag>[FP])(?: |$)")
+# The time of syslog and journald, then host, program and process; ts, of moreutils, prints the time alone.
 SYSLOG = re.compile(
-    rb"(?:<\d{1,3}>)?" + MONTHS + rb" [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,9})? (?P<id>[\w.-]{1,255} [^\s\[:]{1,128}(?:\[(?P<pid>\d{1,10})\])?): ?"
+    rb"(?:<\d{1,3}>)?(?P<day>" + MONTHS + rb" [ \d]\d) (?P<clock>\d\d:\d\d:\d\d(?:\.\d{1,9})?) "
+    rb"(?:(?P<id>[\w.-]{1,255} [^\s\[:\d][^\s\[:]{0,127}(?:\[(?P<pid>\d{1,10})\])?): ?)?"
 )
-JOURNAL_ISO = re.compile(
-    rb"(?P<stamp>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,6})?[+-]\d\d:?\d\d) (?P<id>[\w.-]{1,255} [^\s\[:]{1,128}\[(?P<pid>\d{1,10})\]): ?"
+LOGGED_BY = rb"(?P<id>[\w.-]{1,255} [^\s\[:]{1,128}\[(?P<pid>\d{1,10})\]): ?"
+JOURNAL_ISO = re.compile(rb"(?P<stamp>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,6})?[+-]\d\d:?\d\d) " + LOGGED_BY)
+JOURNAL_FULL = re.compile(
+    rb"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) (?P<stamp>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{6})?(?: UTC)?)(?: [A-Z]{3,5}| [+-]\d\d)? " + LOGGED_BY
 )
+JOURNAL_UNIX = re.compile(rb"(?P<epoch>\d{10}\.\d{6}) " + LOGGED_BY)
+JOURNAL_MONOTONIC = re.compile(rb"\[ {0,8}\d{1,10}\.\d{6}\] " + LOGGED_BY)
 RFC5424 = re.compile(
     rb"<\d{1,3}>1 (?P<stamp>" + ISO + rb"(?:Z|[+-]\d\d:\d\d)) (?P<id>\S{1,255} \S{1,128} (?P<pid>\d{1,10}|-|\S{1,128}) \S{1,64}) "
     rb"(?:-|(?:\[(?:[^\]\\]|\\.)*\])+)(?: |$)(?:\xef\xbb\xbf)?"
@@ -142,12 +149,12 @@ STAMP = re.compile(
     + ZONE
     + rb")?(?(bracket)(?: [\w =:]{1,30})?\])(?P<sep> - | ?\| ?|: |:|,? (?: *(?=[A-Z]{4,8}\b|\|))?|$|(?=\[))"
 )
-CLOCK = re.compile(rb"(?:(?P<date>\d\d-\d\d) )?(?P<clock>\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)(?: - |: | +|$)")
+CLOCK = re.compile(rb"(?:(?P<date>\d\d-\d\d) )?(?P<clock>\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)(?: - | \| |: | {1,2}|$)")
 # A header token ends in a separator that prose has not; exception names and torch's own words are message, not header.
 TOKEN = re.compile(
     rb"(?!\[ERROR FORMATTING)(?:"
     rb"\[?" + LEVEL + rb"\]?(?: - | *\| ?|: ?| +|$|(?=\[))"
-    rb"|\[[\w./:<> -]{1,120}\](?: - |: | +|$|(?=\[))"
+    rb"|\[[\w./:<> -]{1,120}\](?: - |: | (?: +(?=\[|" + LEVEL + rb"\b))?|$|(?=\[))"
     rb"|(?!(?:[\w.]*\.)?\w*(?:Error|Exception|Exceeded|Failed|Interrupt|Warning|Unsupported|Hit)\b|function:|reasons?:)"
     rb"(?:[A-Za-z_][\w-]*(?:\.[\w-]+)*|[\w.-]+\.py:\d+(?: \w+\(\))?|[\w.]+:[\w<>.]+:\d+|MainThread|\d{1,10})(?: - | ?\| |\||: |:(?=\S))"
     rb")"
@@ -159,7 +166,7 @@ BOLD = re.compile(rb"^([\s>]*)\*\*(.*?)\*\*$")
 REPEATED = re.compile(rb"\s*\[repeated \d+x across cluster\].*$")
 # What a line, or a message behind torch's prefix, must hold at least for any layer to change it.
 SUSPECT = rb"[\x00\x1b\r]|&[a-z#]|\]\((?:http|file|vscode)|\[(?:rank|default|repeated|\d{4}-|\d*;|0m)|\*\*|\d:\d\d:\d|#033|\]$"
-MAY_PEEL = re.compile(SUSPECT + rb"|^\s*[{\"]|^\s*\d{1,6}: |^\s*" + LEVEL + rb":", re.MULTILINE)
+MAY_PEEL = re.compile(SUSPECT + rb"|^\s*[{\"]|\{\"|^\s*\d{1,6}: |^\s*" + LEVEL + rb":", re.MULTILINE)
 NUMBERED = re.compile(rb"\n\s*(?:\d{1,6}: |" + LEVEL + rb":)")
 HARMLESS = bytes(byte for byte in range(256) if byte not in b'\x00\x1b\r&[]*:#{"')
 # Headers of the bot's two file dialects as a whole; no carrier stands in front of them.
@@ -170,6 +177,7 @@ DIALECT_HEADERS = (
 )
 # A line of dialect C (no metric has it) whose message certainly does not begin with two blanks.
 LOGGING_LINE = rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} - [A-Za-z_][\w.]{0,120} - " + LEVEL + rb" - (?:[^ \n\r\x00\x1b&]| (?! ))*\n"
+STRING_BODY = re.compile(rb"(?P<body>(?:[^\"\\]|\\.)*)\"")
 STRING_ELEMENT = re.compile(rb"\s*\"(?P<body>(?:[^\"\\]|\\.)*)\",?\s*")
 
 BYTE_LIST = re.compile(rb'"MESSAGE" ?: ?\[\d')  # how journald prints a message that is not UTF-8

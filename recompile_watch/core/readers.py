@@ -70,6 +70,9 @@ def _read_recompile(source: str, reasons_of: Reasons, record: Record, fields: Fi
     reasons += reasons_of.on(record.texts[1:] if record.match is not None else record.texts, function)
     if any(reason.entry is not None for reason in reasons):  # then the others are lines of a user stack
         reasons = [reason for reason in reasons if reason.entry is not None]
+    is_sure = bool(reasons or fields.get("file") or record.head.torch or record.unterminated)
+    if record.rule.event == "recompile" and not is_sure:
+        return []  # another program compiles functions, too
     index = _index(record)
     cut = (record.cut and record.unterminated) or ((record.cut or record.torn) and index is not None and len(reasons) < index)
     partial = cut or (record.rule.event == "recompile" and (not reasons or record.match is None or function is None))
@@ -149,6 +152,8 @@ def _read_cudagraph_skip(source: str, reasons_of: Reasons, record: Record, field
     instances = re.search(r"\s*\((\d{1,9}) instances?\)", head)
     if instances:
         head = head[: instances.start()] + head[instances.end() :]
+    if not record.head.torch and _TELLS_OF_SKIP.match(head) is not None:
+        return []
     fields["instances"] = int(instances[1]) if instances else None
     fields["reason"] = head.strip()
     stack = frames(record.sure_message())
@@ -156,6 +161,9 @@ def _read_cudagraph_skip(source: str, reasons_of: Reasons, record: Record, field
         fields["file"], fields["line_no"], fields["function"] = stack[-1]
     partial = not head.strip() or (record.cut and record.unterminated) or (bool(tail) and not stack)
     return [sighting(source, record, fields, partial=partial)]
+
+
+_TELLS_OF_SKIP = re.compile(r"mutated inputs(?:,| [a-z])")  # somebody's sentence goes on where torch's ends
 
 
 def _read_overwritten(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
@@ -194,6 +202,8 @@ def _read_compile_error(source: str, reasons_of: Reasons, record: Record, fields
     if said is not None and fields.get("message") is None:
         fields["message"] = _said(decode(said["text"]).strip(), decode(said["more"] or b"").strip(), decode(record.message()))[:MAX_MESSAGE] or None
     at = fields.get("message")
+    if at == "...":
+        return []  # an example in documentation
     if isinstance(at, str) and _AT.search(at) is not None and (cause := _IN_KERNEL.search(decode(record.message()))) is not None:
         fields["message"] = f"{at} {cause['error']}"[:MAX_MESSAGE]
     return _read_exception(source, reasons_of, record, fields)

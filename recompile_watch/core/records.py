@@ -11,8 +11,9 @@ Lines that neither hold a rule's literal nor touch an open record change nothing
 
 from dataclasses import dataclass, field
 
+from recompile_watch.core.headers import behind_header
 from recompile_watch.core.prefix_grammar import BYTE_LIST, GLOG, Piece, Stamp
-from recompile_watch.core.prefixes import peel
+from recompile_watch.core.prefixes import is_quotation, peel
 from recompile_watch.core.rules import Match, Rule, Ruleset
 from recompile_watch.core.scan import Matcher
 
@@ -38,7 +39,7 @@ class Record:
     has_stump: copying left only the end of the glog prefix in front of its first line, no level and date.
     takes_bare: lines without torch's prefix may go on with it, as no whole glog prefix stood in front of its head
     (torch 2.0 and the torchdynamo of 2022 print their bracket prefix on the first line only).
-    before: the line in front of it.
+    before: the line in front of it. is_trimmed: only its head kept torch's prefix.
     """
 
     rule: Rule
@@ -59,6 +60,7 @@ class Record:
     gave_way: bool = False
     lead: bytes = b""
     before: bytes = b""
+    is_trimmed: bool = False
     has_stump: bool = field(init=False)
     takes_bare: bool = field(init=False)
 
@@ -87,6 +89,15 @@ class Record:
             and GLOG.match(own) is None
             and GLOG.match(prefix) is not None
         )
+
+    def may_be_trimmed(self, number: int, second: bytes | None = None) -> bool:
+        """True when its head was this line, so that the next one, ``second``, can show that its prefixes are gone."""
+        known, is_head = self.rule.second, self.last_line == number and len(self.texts) == 1 and not self.takes_bare
+        return known is not None and is_head and (second is None or known.match(second) is not None)
+
+    def decides_next(self, number: int) -> bool:
+        """True when the line behind this one can change it, whatever stands in that line."""
+        return self.takes_bare or self.hides_prefix or self.waits_at(number) or self.may_be_trimmed(number)
 
     def waits_at(self, number: int) -> bool:
         """True when its last line was this one, a prefix without a message: copying may have broken the line there."""
@@ -137,7 +148,7 @@ class Joiner:
 
     def wants_every_line(self) -> bool:
         """True while a bare record or a line cut by its carrier is open: the very next lines decide about it."""
-        return bool(self._carried) or any(record.takes_bare or record.hides_prefix or record.waits_at(self._number) for record in self._open)
+        return bool(self._carried) or any(record.decides_next(self._number) for record in self._open)
 
     def awaited(self) -> list[tuple[bytes, int]]:
         """The torch prefixes that go on with an open record, each with the last offset where that may happen."""
@@ -195,9 +206,7 @@ class Joiner:
     def _is_expired(record: Record, number: int, offset: int) -> bool:
         if record.ended or record.size > MAX_RECORD_BYTES or len(record.texts) > 50 * record.rule.max_lines:
             return True
-        if not record.takes_bare:
-            return offset > record.end + REACH_BYTES
-        return number - record.last_line > REACH_LINES
+        return number - record.last_line > REACH_LINES if record.takes_bare else offset > record.end + REACH_BYTES
 
     def _whole(self, raw: bytes, number: int, offset: int) -> list[tuple[Piece, int, int]]:
         """The pieces of a line, put together again where its carrier had cut it (Docker 16 KiB, CRI ``P``).
@@ -250,6 +259,9 @@ class Joiner:
                 return record
             if not piece.headed and record.waits_at(self._number - 1) and self._takes_broken(record, piece):
                 return record
+            if not piece.headed and record.may_be_trimmed(self._number - 1, piece.text):
+                record.is_trimmed = record.takes_bare = True
+                return record
             if piece.same_entry and record.last_line == self._number and not piece.torch:
                 return record
             if not piece.torch and record.takes_bare and self._takes_bare(record, piece):
@@ -301,14 +313,22 @@ class Joiner:
             record.ended = True
 
     def _opened(self, number: int, offset: int, piece: Piece, before: bytes) -> Record | None:
-        for rule in self._candidates(piece.text):
+        candidates = self._candidates(piece.text)
+        if candidates and is_quotation(self._raw, before):
+            return None
+        for rule in candidates:
             match = self._head_of(rule, piece)
             if match is not None:
                 return self._record(rule, match, number, offset, piece, before)
+        bare = behind_header(piece) if candidates and not piece.torch else None
+        if bare is not None:
+            for rule in candidates:
+                match = None if rule.anywhere else rule.pattern.match(bare.text)
+                if match is not None:
+                    return self._record(rule, match, number, offset, bare, before)
         if number <= HEAD_LINES:
             for rule in self._orphans:
-                assert rule.orphan is not None
-                if rule.orphan.match(piece.text) is not None:
+                if rule.orphan is not None and rule.orphan.match(piece.text) is not None:
                     return self._record(rule, None, number, offset, piece, before)
         return None
 
@@ -340,10 +360,8 @@ class Joiner:
                 stamp = header.stamp
         at, size = [(number, offset)], len(piece.text)
         record = Record(rule, match, number, offset, piece, stamp, [piece.text], at, last_line=self._number, size=size, lead=self._raw, before=before)
-        if (rule.continues is None and not rule.indented and record.takes_bare) or (
-            rule.ends is not None and rule.ends.search(piece.text) is not None
-        ):
-            record.ended = True
+        is_line = rule.continues is None and not rule.indented and record.takes_bare
+        record.ended = is_line or (rule.ends is not None and rule.ends.search(piece.text) is not None)
         return record
 
     def _close_beside(self, piece: Piece, taker: Record | None, *, opens_record: bool) -> list[Record]:
@@ -360,7 +378,7 @@ class Joiner:
         head = record.head
         if head.channel != piece.channel or head.rank != piece.rank:
             return False
-        if not head.torch:
+        if not head.torch or record.is_trimmed:
             return True
         if not piece.torch or head.pid != piece.pid or piece.torch == head.torch:
             return False

@@ -26,7 +26,7 @@ _TYPES = {"int", "float", "bool", "str", "optional_float"}
 _KEYS = {
     "id": str, "event": str, "title": str, "severity": str, "why": str, "docs": str, "torch": str,
     "literal": (str, list), "pattern": str, "anywhere": bool, "continues": list, "indented": bool, "leads": str, "ends": str, "orphan": str,
-    "finds": list, "types": dict, "values": dict, "needs": list, "reader": str, "inside": bool, "after_blank": bool,
+    "second": str, "finds": list, "types": dict, "values": dict, "needs": list, "reader": str, "inside": bool, "after_blank": bool,
     "fallback": bool, "gives_way": bool, "bulk": bool, "max_lines": int, "match": list, "no_match": list,
 }  # fmt: skip
 _REQUIRED = ("id", "event", "title", "severity", "why", "literal", "pattern")
@@ -77,6 +77,7 @@ class Rule:
     leads: a line behind which the next one goes on with the record, whatever it is.
     indented: instead, lines without any prefix that begin with two blanks. ends: the last line of a record.
     orphan: a line that can only come from the middle of such a record (its head is cut off).
+    second: the line behind the head, by which a record is known whose other lines have lost torch's prefix.
     finds: searched in the joined record; named groups become fields. types, values: of fields; fixed fields.
     needs: fields without which the record is partial. inside: the record may hold an exception that is an event of its own.
     after_blank: the time stands on the line before, whose own message is empty. fallback: tried after all other rules.
@@ -97,6 +98,7 @@ class Rule:
     leads: Pattern | None = None
     ends: Pattern | None = None
     orphan: Pattern | None = None
+    second: Pattern | None = None
     finds: tuple[Pattern, ...] = ()
     types: Mapping[str, str] = field(default_factory=dict)
     values: Mapping[str, object] = field(default_factory=dict)
@@ -215,7 +217,7 @@ def _value_mistakes(entry: dict[str, object]) -> list[str]:
 
 def _pattern_mistakes(entry: dict[str, object]) -> list[str]:
     found = []
-    for key in ("pattern", "leads", "ends", "orphan", "continues", "finds"):
+    for key in ("pattern", "leads", "ends", "orphan", "second", "continues", "finds"):
         for pattern in _texts(entry.get(key, [])):
             try:
                 compile_pattern(pattern)
@@ -257,6 +259,7 @@ def rule_of(entry: Mapping[str, object], source: str) -> Rule:
         leads=_LazyPattern(text["leads"]) if "leads" in text else None,
         ends=_LazyPattern(text["ends"]) if "ends" in text else None,
         orphan=_LazyPattern(text["orphan"]) if "orphan" in text else None,
+        second=_LazyPattern(text["second"]) if "second" in text else None,
         finds=tuple(_LazyPattern(pattern) for pattern in _texts(entry.get("finds", []))),
         types=types, values=values, needs=tuple(_texts(entry.get("needs", []))), reader=text.get("reader"),
         inside=bool(entry.get("inside", False)), fallback=bool(entry.get("fallback", False)), bulk=bool(entry.get("bulk", False)),

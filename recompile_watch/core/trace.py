@@ -14,6 +14,7 @@ from recompile_watch.core.prefix_grammar import Stamp
 from recompile_watch.core.sightings import Sighting, decode
 
 _TRACE_LINE = re.compile(rb"(?:\[rank(?P<rank>\d+)\]:)?[VDIWEC](?P<stamp>\d{4} \d\d:\d\d:\d\d\.\d+) (?P<pid>\d+) [^\n\]]+\] (?P<json>\{.*)")
+_FIRST_ENTRY = re.compile(rb'(?m)^(?:\[rank\d+\]:)?[VDIWEC]\d{4} \d\d:\d\d:\d\d\.\d+ \d+ [^\n\]]+\] \{"')
 _WANTED = (
     b'"recompile_reasons"', b'"dynamo_start"', b'{"str": ', b'"compilation_metrics"', b'"torch_version"', b'"dynamo_graph_break_reason"',
 )  # fmt: skip
@@ -25,8 +26,9 @@ _Frame = tuple[str | None, str | None, int | None]
 
 
 def is_trace(head: bytes) -> bool:
-    """True when a file begins as a structured trace does."""
-    return _TRACE_LINE.match(head) is not None and b'] {"' in head.split(b"\n", 1)[0]
+    """True when a file begins as a structured trace does, or in the middle of an entry or a payload of one."""
+    entry = _FIRST_ENTRY.search(head)
+    return entry is not None and all(line.startswith(b"\t") for line in head[: entry.start()].split(b"\n")[1:-1])
 
 
 class _Entry(NamedTuple):
@@ -136,7 +138,12 @@ class TraceReader:
 
     def _learn_version(self, payload: bytes) -> None:
         value = _json(payload)
-        version = value.get("version", value.get("torch_version")) if isinstance(value, dict) else value
+        if isinstance(value, dict):
+            self._see_version(value)
+
+    def _see_version(self, value: dict[str, object]) -> None:
+        """torch's version stands in an artifact of its own and in the metrics of each compilation (torch 2.13)."""
+        version = value.get("pytorch_version")
         self.torch_version = version if isinstance(version, str) else self.torch_version
 
     def _learn_frame(self, body: dict[str, object]) -> None:
@@ -148,6 +155,10 @@ class TraceReader:
             file = self._strings.get(filename) if isinstance(filename, int) else None
             frame = (name if isinstance(name, str) else None, file, line if isinstance(line, int) else None)
             self._frames.setdefault(str(_frame_id(body)), frame)
+            held = self._recompile
+            if held is not None and held.event.function is None and held.event.compile_id == _compile_id(body):
+                # The trace begins behind the frame's first compilation, so that only this one names it.
+                self._recompile = held._replace(event=held.event._replace(function=frame[0], file=frame[1], line_no=frame[2]))
 
     def _recompiled(self, entry: _Entry, payload: bytes) -> list[Sighting]:
         value = _json(payload) if payload.lstrip()[:1] in (b"[", b'"') else None
@@ -164,6 +175,7 @@ class TraceReader:
             metrics = _json(payload)
         if not isinstance(metrics, dict):
             return []
+        self._see_version(metrics)
         frame = self._frame_of(metrics, entry)
         reason = metrics.get("fail_reason")
         limit = _LIMIT.search(reason) if isinstance(reason, str) else None

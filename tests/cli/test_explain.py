@@ -34,6 +34,7 @@ def test_every_word_has_an_explanation() -> None:
     [
         ("kv_cache_index", "What to do (when each layer has its own index):"),
         ("recompile_limit_hit", "Rules that find it:"),
+        ("inference", "made from what several lines"),
         ("mark_dynamic", "ConstraintViolationError"),
         ("TORCHDYNAMO_RECOMPILE_LIMIT", "no torch reads this"),
         ("recompile_limit", "torch._dynamo.config.recompile_limit: a configuration key"),

@@ -1,0 +1,274 @@
+"""One layer in front of a message: what it tells, and where it ends.
+
+What carried the line, the application's own logging and torch each put a layer there; ``prefixes`` takes them off one
+by one, from the outside in.
+"""
+
+import re
+from collections.abc import Callable
+
+from recompile_watch.core.carriers import digits, iso_stamp, zone
+from recompile_watch.core.prefix_grammar import (
+    BASIC_LOGGER,
+    BRACKET_CUT,
+    BRACKET_TORCH,
+    CI_STREAM,
+    CI_TABS,
+    CLOCK,
+    COMPOSE,
+    DIALECT_A,
+    DIALECT_A_OLD,
+    DIALECT_B,
+    GLOG,
+    GLOG_CUT,
+    GLOG_STUMP,
+    INDENTED_HEADER,
+    JOURNAL_FULL,
+    JOURNAL_ISO,
+    JOURNAL_MONOTONIC,
+    JOURNAL_UNIX,
+    LEVEL_FIRST,
+    LINUX_PID_MAX,
+    MONTH_NAMES,
+    MPI,
+    POD,
+    QUOTE,
+    RANK,
+    RFC5424,
+    ROLE,
+    SLURM,
+    STAMP,
+    SYSLOG,
+    TOKEN,
+    TORCH_AHEAD,
+    TORCH_LOGGER,
+    WORKER,
+    WORKER_RANK,
+    Piece,
+    Stamp,
+)
+
+
+class Peeling:
+    """The prefixes found so far while one line is peeled."""
+
+    __slots__ = ("artifact", "channel", "cid", "complete", "continues", "headed", "is_logged", "outer", "pid", "rank", "stamp", "torch")
+
+    def __init__(self) -> None:
+        self.channel: list[bytes] = []
+        self.torch = b""
+        self.stamp: Stamp | None = None
+        self.outer: Stamp | None = None
+        self.rank: int | None = None
+        self.pid: int | None = None
+        self.cid: bytes | None = None
+        self.artifact = b""
+        self.headed = False
+        self.continues = False
+        self.is_logged = False  # the application's own logging put a level or a name there
+        self.complete = False  # the application's header ended with its own grammar, no token of it can follow
+
+    def see_stamp(self, stamp: Stamp) -> None:
+        if self.stamp is not None and self.stamp.form != "glog":
+            self.outer = self.outer or self.stamp
+        self.stamp = stamp
+
+    def piece(self, text: bytes) -> Piece:
+        return Piece(
+            b"\x00".join(self.channel), self.torch, text, self.stamp, self.outer, self.rank, self.pid,
+            self.cid, self.artifact, self.headed, self.continues,
+        )  # fmt: skip
+
+    def fork(self) -> "Peeling":
+        twin = Peeling()
+        twin.channel, twin.stamp, twin.outer = list(self.channel), self.stamp, self.outer
+        twin.rank, twin.pid, twin.headed = self.rank, self.pid, self.headed
+        return twin
+
+
+def peel_layer(state: Peeling, raw: bytes, at: int) -> int | None:
+    """One layer off; None when no layer stands at ``at``."""
+    first = raw[at : at + 1]
+    if not first:
+        return None
+    match = GLOG.match(raw, at) if b"C" <= first <= b"W" else None
+    if match:
+        return _take_glog(state, match, raw)
+    for layer, take in _LAYERS.get(first, ()):
+        match = layer.match(raw, at)
+        if match and match.end() > at:
+            return take(state, match, raw)
+    if state.headed and state.stamp is not None and not state.complete:
+        match = TOKEN.match(raw, at)
+        if match:
+            state.is_logged = True
+            return match.end()
+    return None
+
+
+def _take_glog(state: Peeling, match: "re.Match[bytes]", raw: bytes) -> int:
+    state.torch = raw[match.start() : match.end()].rstrip()
+    state.see_stamp(Stamp("glog", match["stamp"].decode()))
+    if match["pid"] is not None:
+        number = int(match["pid"])
+        if number <= LINUX_PID_MAX:
+            state.pid = number
+    state.cid = match["cid"] or state.cid
+    state.artifact = match["artifact"] or b""
+    state.headed = True
+    return match.end()
+
+
+def _take_cut(state: Peeling, match: "re.Match[bytes]", _raw: bytes) -> int:
+    state.torch = match[0].rstrip()
+    state.pid = int(match["pid"]) if int(match["pid"]) <= LINUX_PID_MAX else state.pid
+    state.cid = match["cid"] or state.cid
+    state.artifact = match["artifact"] or b""
+    state.headed = True
+    return match.end()
+
+
+def _take_bracket_torch(state: Peeling, match: "re.Match[bytes]", raw: bytes) -> int:
+    state.torch = raw[match.start() : match.end()].rstrip()
+    if match["stamp"]:
+        state.see_stamp(Stamp("local", digits(match["stamp"])))
+    state.cid = match["cid"]
+    state.artifact = b"__" + match["tag"] if match["tag"] else b""
+    state.headed = True
+    return match.end()
+
+
+def _take_rank(state: Peeling, match: "re.Match[bytes]", _raw: bytes) -> int:
+    groups = match.groupdict()
+    state.rank = int(groups.get("rank") or groups.get("rank2") or 0)
+    state.channel.append(b"rank%d" % state.rank)
+    return match.end()
+
+
+def _take_name(state: Peeling, match: "re.Match[bytes]", _raw: bytes) -> int:
+    state.channel.append(match[0].strip())
+    return match.end()
+
+
+def _take_quote(_state: Peeling, match: "re.Match[bytes]", _raw: bytes) -> int:
+    return match.end()
+
+
+def _take_slurm(state: Peeling, match: "re.Match[bytes]", raw: bytes) -> int | None:
+    if state.is_logged:
+        return None
+    return match.end() if match[0].endswith(b":") else _take_name(state, match, raw)  # "12:V1107 …" is the line's number, of grep -n
+
+
+def _take_worker(state: Peeling, match: "re.Match[bytes]", _raw: bytes) -> int:
+    state.pid = int(match["pid"])
+    rank = WORKER_RANK.search(match["name"])
+    state.rank = int(rank[1]) if rank else state.rank
+    state.channel.append(match[0].strip())
+    return match.end()
+
+
+def _take_syslog(state: Peeling, match: "re.Match[bytes]", _raw: bytes) -> int:
+    groups = match.groupdict()
+    if groups.get("stamp"):
+        state.see_stamp(iso_stamp(groups["stamp"]))
+    elif groups.get("epoch"):
+        state.see_stamp(Stamp("epoch", groups["epoch"].decode().replace(".", "")))
+    elif groups.get("day"):
+        _see_day(state, match)
+    if groups.get("pid") and groups["pid"].isdigit():
+        state.pid = int(groups["pid"])
+    if match["id"] is not None:
+        state.channel.append(match["id"])
+    return match.end()
+
+
+_MONTH_DIGITS = {name: b"%02d" % number for number, name in enumerate(MONTH_NAMES, 1)}
+
+
+def _see_day(state: Peeling, match: "re.Match[bytes]") -> None:
+    """Takes a time without year, ``Nov  7 10:28:52``, as glog prints one."""
+    day: bytes = match["day"]
+    state.see_stamp(Stamp("glog", (_MONTH_DIGITS[day[:3]] + day[4:].replace(b" ", b"0") + b" " + match["clock"]).decode()))
+
+
+def _take_dialect_a(state: Peeling, match: "re.Match[bytes]", _raw: bytes) -> int:
+    state.see_stamp(Stamp("zoned", match["stamp"].decode() + "+00:00"))
+    state.headed = state.is_logged = state.complete = True
+    return match.end()
+
+
+def _take_dialect_a_old(state: Peeling, match: "re.Match[bytes]", _raw: bytes) -> int:
+    offset = "-04:00" if match["zone"] == b"EDT" else "-05:00"
+    state.see_stamp(Stamp("zoned", match["stamp"].decode() + offset))
+    state.headed = state.is_logged = state.complete = True
+    return match.end()
+
+
+def _take_stamp(state: Peeling, match: "re.Match[bytes]", _raw: bytes) -> int:
+    printed = match.groupdict().get("zone")
+    text = digits(match["stamp"])
+    state.see_stamp(Stamp("zoned", text + zone(printed)) if printed else Stamp("local", text))
+    state.headed = True
+    state.is_logged = state.complete = match.re is DIALECT_B
+    return match.end()
+
+
+def _take_clock(state: Peeling, match: "re.Match[bytes]", _raw: bytes) -> int | None:
+    if not state.headed and match.start():
+        return None
+    if match["date"]:  # vLLM prints month and day, as glog does
+        state.see_stamp(Stamp("glog", (match["date"].replace(b"-", b"") + b" " + match["clock"].replace(b",", b".")).decode()))
+    return match.end()
+
+
+def _take_stump(state: Peeling, match: "re.Match[bytes]", _raw: bytes) -> int | None:
+    if state.headed and state.stamp is None:
+        return None
+    state.torch = match[0].rstrip()
+    state.cid = match["cid"] or match["cid2"] or state.cid
+    state.artifact = match["artifact"] or match["artifact2"] or match["artifact3"] or b""
+    state.headed = True
+    return match.end()
+
+
+def _take_level(state: Peeling, match: "re.Match[bytes]", raw: bytes) -> int:
+    state.headed = state.is_logged = True
+    end = match.end()
+    logger = (BASIC_LOGGER if raw[end - 1 : end] == b":" else TORCH_LOGGER).match(raw, end)
+    return logger.end() if logger else end
+
+
+_IsLayer = tuple[re.Pattern[bytes], Callable[[Peeling, "re.Match[bytes]", bytes], int | None]]
+_DATED: tuple[_IsLayer, ...] = (
+    (JOURNAL_ISO, _take_syslog),
+    (DIALECT_A, _take_dialect_a),
+    (DIALECT_A_OLD, _take_dialect_a_old),
+    (DIALECT_B, _take_stamp),
+    (STAMP, _take_stamp),
+    (GLOG_CUT, _take_cut),
+    (BRACKET_CUT, _take_quote),
+    (CLOCK, _take_clock),
+    (SLURM, _take_slurm),
+    (CI_STREAM, _take_quote),
+    (JOURNAL_UNIX, _take_syslog),
+)
+_LETTER: tuple[_IsLayer, ...] = (
+    (SYSLOG, _take_syslog), (JOURNAL_FULL, _take_syslog), (RANK, _take_rank), (BRACKET_TORCH, _take_bracket_torch),
+    (LEVEL_FIRST, _take_level), (COMPOSE, _take_name), (CI_TABS, _take_name), (GLOG_STUMP, _take_stump),
+)  # fmt: skip
+_LAYERS: dict[bytes, tuple[_IsLayer, ...]] = {
+    **{bytes([c]): _DATED for c in b"0123456789"},
+    **{bytes([c]): _LETTER for c in b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"},
+    b"[": (
+        (RANK, _take_rank), (ROLE, _take_name), (BRACKET_TORCH, _take_bracket_torch), (POD, _take_name),
+        (MPI, _take_rank), (JOURNAL_MONOTONIC, _take_syslog), (STAMP, _take_stamp), (LEVEL_FIRST, _take_level), (GLOG_STUMP, _take_stump),
+    ),
+    b".": ((GLOG_STUMP, _take_stump),),
+    b"/": ((GLOG_STUMP, _take_stump),),
+    b"(": ((WORKER, _take_worker),),
+    b"<": ((RFC5424, _take_syslog), (SYSLOG, _take_syslog)),
+    b">": ((TORCH_AHEAD, _take_quote), (QUOTE, _take_quote)),
+    **{bytes([c]): ((TORCH_AHEAD, _take_quote),) for c in b"*`#_~|-"},
+    **{bytes([c]): ((TORCH_AHEAD, _take_quote), (INDENTED_HEADER, _take_quote), (SLURM, _take_slurm)) for c in b" \t"},
+}  # fmt: skip

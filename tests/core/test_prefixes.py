@@ -1,0 +1,122 @@
+"""Prefixes: what a carrier says besides the message, and what must stay of the message."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from tests.conftest import as_json, engine_events
+from tests.truth import Event
+
+SKIP = "skipping cudagraphs due to mutated inputs (2 instances)"
+FAILURE = """torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:
+RuntimeError: CppCompileError
+
+from user code:
+   File "/srv/app/model.py", line 33, in forward
+    h = self.layer(x)
+  File "/srv/app/layer.py", line 12, in inner
+    return x + 1
+"""
+
+
+def events(text: str) -> list[Event]:
+    return as_json(engine_events([text.encode()]))
+
+
+def prefixed(prefix: str, text: str) -> str:
+    return "".join(f"{prefix}{line}\n" for line in text.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("prefix", "when", "pid"),
+    [
+        ("Nov 07 10:28:52 gpu1 python[777]: ", "2025-11-07T10:28:52+00:00", 777),
+        ("<30>Nov  7 10:28:52 gpu1 bot: ", "2025-11-07T10:28:52+00:00", None),
+        ("Fri 2025-11-07 10:28:52 UTC gpu1 python[777]: ", "2025-11-07T10:28:52+00:00", 777),
+        ("1762511332.300000 gpu1 python[777]: ", "2025-11-07T10:28:52.300000+00:00", 777),
+        ("[12345.678901] gpu1 python[777]: ", None, 777),
+        ("Nov 07 10:28:52 ", "2025-11-07T10:28:52+00:00", None),
+        ("2025-11-07T10:28:52.300000Z 01E+", "2025-11-07T10:28:52.300000+00:00", None),
+        ("stack_bot.1.x2kq7@node1    | ", None, None),
+        ("> 3: ", None, None),
+        ("Feb 30 10:28:52 gpu1 python[777]: ", None, 777),
+    ],
+)
+def test_time_and_process_of_a_carrier(prefix: str, when: str | None, pid: int | None) -> None:
+    """A message without a prefix of its own has the carrier's time and process, where that shows them."""
+    (event,) = events(prefix + SKIP + "\n")
+    assert (event["kind"], event["time"], event["pid"], event["instances"]) == ("cudagraph_skip", when, pid, 2)
+
+
+@pytest.mark.parametrize("prefix", ["ERROR 11-07 10:28:52 [core.py:586] ", "(EngineCore_0 pid=31) ERROR 11-07 10:28:52 [core.py:586] ", "10:28:52  "])
+def test_indentation_stays(prefix: str) -> None:
+    """Behind a place or a clock the blanks belong to the stack that is printed line by line."""
+    (event,) = events(prefixed(prefix, FAILURE))
+    assert (event["exception"], event["function"], event["file"], event["line_no"]) == ("BackendCompilerFailed", "inner", "/srv/app/layer.py", 12)
+
+
+def test_json_behind_a_logger_is_quoted() -> None:
+    """What an application prints behind a level and a name of its own is not its log line, but a value of it."""
+    line = json.dumps({"text": SKIP})
+    assert events(f"2025-11-07 10:28:52,300 - slack - INFO - {line}\n") == []
+    assert len(events(f"[pod/bot-0/main] {line}\n")) == 1
+
+
+def test_newlines_that_were_printed_as_two_characters() -> None:
+    """A record on one line, its newlines spelled out, is the record."""
+    head = "V1107 10:28:52.255000 3989 torch/_dynamo/guards.py:5396] [6/1] [__recompiles] "
+    texts = ("Recompiling function step in /srv/a.py:9", "    triggered by the following guard failure(s):", "    - 6/0: n == 7")
+    (event,) = events("".join(f"{head}{text}\\n" for text in texts) + "\n")
+    assert (event["line_no"], event["reasons"]) == (9, [{"entry": "6/0", "text": "n == 7", "cause": "int_value"}])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '    log.warning(\n        "skipping cudagraphs due to mutated inputs"\n    )\n',
+        '    raise RuntimeError(\n        "Detected recompile when torch.compile stance is \'fail_on_recompile\'. "\n        "More."\n',
+        "            #   RuntimeError: 0 active drivers ([]). There should only be one.\n",
+        "| backend error | `torch._dynamo.exc.BackendCompilerFailed: backend='X' raised:` | yes |\n",
+        '      "Explanation": "torch.compile does not support sparse Tensors",\n',
+        "        torch._dynamo.exc.Unsupported: ...\n",
+    ],
+)
+def test_source_and_documentation_quote(text: str) -> None:
+    """Strings and comments in a program's source, tables in a manual and examples are no log."""
+    assert events(text) == []
+
+
+def test_the_output_of_a_notebook_is_a_list_of_strings() -> None:
+    """Its last string has no comma, as one in a program's source: the line in front tells them apart."""
+    assert len(events(f'   "text": [\n    "{SKIP}\\n"\n   ]\n')) == 1
+    assert len(events(f'   "text": [\n    "epoch 1\\n",\n    "{SKIP}"\n   ]\n')) == 1
+
+
+HEAD = "V1107 10:28:52.255000 3989 torch/_dynamo/guards.py:5396] [6/1] [__recompiles] "
+RECOMPILE = (
+    f"{HEAD}Recompiling function step in /srv/a.py:9",
+    f"{HEAD}    triggered by the following guard failure(s):",
+    f"{HEAD}    - 6/0: name == 'n'",
+)
+QUOTED = {
+    "cloud": lambda line, _: json.dumps({"jsonPayload": {"message": line}, "severity": "ERROR"}),
+    "search": lambda line, _: json.dumps({"_source": {"message": line, "@timestamp": "2025-11-07T10:28:52Z"}}),
+    "fluentd": lambda line, _: f"2025-11-07T10:28:52+00:00\tkube.bot\t{json.dumps({'log': line})}",
+    "pretty": lambda line, _: json.dumps({"level": "info", "message": line}, indent=2),
+    "logfmt": lambda line, _: f'time=2025-11-07T10:28:52Z level=info msg="{line}"',
+    "csv": lambda line, _: f'2025-11-07T10:28:52Z,"{line}"',
+    "backticks": lambda line, _: f"`{line}`",
+    "web page": lambda line, _: line.replace("    ", "\u00a0\u00a0\u00a0\u00a0"),
+    "grep -n": lambda line, number: f"{number}:{line}",
+}
+
+
+@pytest.mark.parametrize("form", QUOTED.values(), ids=QUOTED)
+def test_a_torch_line_inside_a_string(form: Callable[[str, int], str]) -> None:
+    """What closes the string, and what stands behind it, is no part of the message."""
+    (event,) = events("".join(form(line, number) + "\n" for number, line in enumerate(RECOMPILE, 1)))
+    assert (event["function"], event["file"], event["line_no"], event["compile_id"], event["partial"]) == ("step", "/srv/a.py", 9, "6/1", False)
+    assert event["reasons"] == [{"entry": "6/0", "text": "name == 'n'", "cause": "str_value"}]
