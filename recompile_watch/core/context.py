@@ -213,7 +213,7 @@ class Context:
 
     def _complete(self, event: Event, rule: str) -> list[_Held]:
         if event.kind in ("graph_break", "compile_error", "recompile_limit_error"):
-            is_tail = (rule in _TAILS or _is_stack_only(event, rule)) and event.offset - self._last_failure < PAIR_BYTES
+            is_tail = (rule in _TAILS or _tells_no_failure(event, rule)) and event.offset - self._last_failure < PAIR_BYTES
             self._last_failure = event.offset
             if is_tail:
                 return []
@@ -271,7 +271,7 @@ class Context:
     def _limit_error(self, event: Event, rule: str) -> list[_Held]:
         """An exception chain prints its cause first; both are one error."""
         before = self._last_limit_error
-        held = _Held(event, rule, event.extra.get("exception") == "Unsupported")
+        held = _Held(event, rule, event.extra.get("exception") == "Unsupported" or rule.endswith(".header"))
         if before is not None and before.waits and event.offset - before.event.offset < PAIR_BYTES:
             cause = before.event.extra
             extra = {**event.extra, **{name: cause.get(name) for name in ("limit", "limit_name") if event.extra.get(name) is None}}
@@ -369,9 +369,10 @@ def _says(event: Event, before: _Held) -> bool:
     return before.rule in _TAILS or (bool(said) and said in str(event.extra.get("message") or ""))
 
 
-def _is_stack_only(event: Event, rule: str) -> bool:
-    """True for a traceback whose exception the log does not show."""
-    return rule == "torch.compile_error.traceback" and event.extra.get("exception") is None
+def _tells_no_failure(event: Event, rule: str) -> bool:
+    """True for a traceback whose exception the log does not show, and for one that only says around what an earlier one came."""
+    is_stack_only = rule == "torch.compile_error.traceback" and event.extra.get("exception") is None
+    return is_stack_only or str(event.extra.get("message") or "").startswith("Graph break under ")
 
 
 def _same_place(one: Event, other: Event) -> bool:
