@@ -26,7 +26,7 @@ from tests.conftest import DATA, engine_events, rules
 
 THREADS = DATA / "threads"
 RECOMPILES = frozenset({"recompile", "recompile_limit_hit", "recompile_limit_error", "recompile_forbidden"})
-LATER = ("fresh", "last", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen")
+LATER = ("fresh", "last", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen", "twenty")
 CONFIRMED = ("maintainer", "reporter", "merged")
 # Never right, whatever the thread says: a compile mode cures no recompile.
 NO_CURE_FOR_RECOMPILES = frozenset({"change_compile_mode", "mode_without_cudagraphs"})
