@@ -34,7 +34,7 @@ _ANNOUNCED = frozenset(
     }
 )  # fmt: skip
 # Rules for the tail of what torch says of a failure, for logs that do not show its beginning.
-_TAILS = frozenset({"torch.compile_error.user_code", "torch.compile_error.context"})
+_TAILS = frozenset({"torch.compile_error.user_code", "torch.compile_error.context", "torch.compile_error.unconverted"})
 Key = tuple[int | None, int | None]
 _K = TypeVar("_K")
 _V = TypeVar("_V")

@@ -15,7 +15,7 @@ _CACHED_BYTES = 512  # of each; a longer one is parsed again
 MAX_MESSAGE = 300  # characters of an exception's text that an event keeps
 _REASON_LINE = re.compile(rb"\s*- (?:(?=!?\d{1,9}/\d{1,9}(?:/\d+)?(?:_\d+)?:(?: |$))|(?!User stack trace:| {2,}\S))")
 _ENTRY_START = re.compile(rb"\s- (?=!?\d{1,9}/\d{1,9}(?:/\d+)?:(?: |$))")
-# A guard in somebody's words, and one on the line of the head: "Recompiling function f in a.py:3 ... GLOBAL_STATE changed: num_threads".
+# A guard in somebody's words, and one that they pressed into the line of the head, behind three dots.
 _QUOTED = re.compile(
     rb"(?:[\"`\x9c]|^\s*)(?:[^`\"\n]{0,200} )??(?P<guard>(?:\d+/\d+: )?(?:tensor '[^`\"\n]+? mismatch|GLOBAL_STATE changed: )[^`\"\n]*)"
 )
@@ -109,7 +109,7 @@ def _index(record: Record) -> int | None:
 
 
 def _read_limit_hit(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
-    if not (record.head.headed or record.cut) and fields.get("function") is None:
+    if not (record.head.headed or record.cut) and fields.get("function") is None and fields.get("reason") is None:
         return []  # somebody quotes the first line
     raw = fields.pop("reason", None)
     function = text_or_none(fields.get("function"))
