@@ -29,6 +29,7 @@ from recompile_watch.core.versions import ANY_VERSION, Version, VersionRange, ex
 MAX_GROUPS = 5_000
 MAX_COMPILES = 20_000
 MAX_LIMITS = 64
+SLOW_COMPILE_S = 300.0  # a start that takes longer is worth a word; one whose compilations were kept takes seconds
 _HAS_PHASE = TORCH_KINDS | {"forecast_failure", "out_of_memory", "cpu_fallback"}
 # Reasons for which a part of a source that should have been read was not.
 CUT_SHORT = frozenset(
@@ -344,6 +345,8 @@ class Analysis:
     def _add_compile_time(self, event: Event) -> None:
         seconds = event.extra.get("seconds")
         self._phases.phase_at(event.kind, event.source, event.pid, self._at(event.time))
+        if isinstance(seconds, int | float) and seconds >= SLOW_COMPILE_S:
+            self._group(event).add(event, self._at(event.time))
         if event.compile_id is not None and isinstance(seconds, int | float):
             self._cost((event.source, event.pid, event.compile_id), float(seconds))
 

@@ -9,33 +9,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
-from recompile_watch.core.compile_id import without_attempt
 from recompile_watch.core.counters import DERIVE_MIN_S
 from recompile_watch.core.events import EXTRA_FIELDS, Event, event_from_json, event_to_json
 from recompile_watch.core.runs import Metrics, Run
+from recompile_watch.core.same import ANNOUNCED, HOLD_BYTES, PAIR_BYTES, TAILS, is_refused_by, is_same_place, says, tells_no_failure
 from recompile_watch.core.sightings import TableRows
 from recompile_watch.core.sums import Seen, Sums, offset_of
 from recompile_watch.core.times import TimeResolver
 
-HOLD_BYTES = 1 << 20  # the warning of a refused recompile follows at once; other ranks may print between
-PAIR_BYTES = 1 << 16
 MAX_LOADING = 256  # models whose loader has not said yet whether it compiles
 MAX_COUNTERS = 1_024  # processes and settings whose calls are counted: a log of years has seen many processes
 MAX_ANNOUNCED = 32  # ranks that may print between a line and what it announces
-SAME_WORDS = 40  # characters of a message that tell it from others; a wrapped exception repeats them
 DERIVE_MIN_CALLS = 2
 DERIVE_MIN_CALLS_BETWEEN = 20
 
-# Rules for lines behind which torch may say the same again, with place and stack: a warning, and the cause of an exception.
-_ANNOUNCED = frozenset(
-    {
-        "torch.graph_break.warned", "torch.compile_error.cause", "torch.compile_error.traceback", "torch.compile_error.kernel",
-        "torch.compile_error.trailed", "torch.compile_error.said", "torch.compile_error.words", "torch.compile_error.own",
-        "torch.compile_error.unsupported",
-    }
-)  # fmt: skip
-# Rules for what torch says around a failure, for logs that do not show the failure itself.
-_TAILS = frozenset({"torch.compile_error.user_code", "torch.compile_error.context", "torch.compile_error.codegen", "torch.compile_error.printed"})
 Key = tuple[int | None, int | None]
 _K = TypeVar("_K")
 _V = TypeVar("_V")
@@ -214,12 +201,12 @@ class Context:
 
     def _complete(self, event: Event, rule: str) -> list[_Held]:
         if event.kind in ("graph_break", "compile_error", "recompile_limit_error"):
-            is_tail = (rule in _TAILS or _is_stack_only(event, rule)) and event.offset - self._last_failure < PAIR_BYTES
+            is_tail = (rule in TAILS or tells_no_failure(event, rule)) and event.offset - self._last_failure < PAIR_BYTES
             self._last_failure = event.offset
             if is_tail:
                 return []
         match event.kind:
-            case "graph_break" | "compile_error" if rule in _ANNOUNCED | _TAILS:
+            case "graph_break" | "compile_error" if rule in ANNOUNCED | TAILS:
                 self._announced = [*self._announced[1 - MAX_ANNOUNCED :], _Held(event, rule, True)]
                 return self._announced[-1:]
             case "graph_break" | "compile_error" | "recompile_limit_error":
@@ -242,7 +229,7 @@ class Context:
         if rule.endswith(".item"):
             return
         near = [held for held in self._announced if event.offset - held.event.offset < PAIR_BYTES]
-        before = next((held for held in near if _says(event, held)), None)
+        before = next((held for held in near if says(event, held.event, held.rule)), None)
         if before is not None:
             before.waits, before.drop = False, True
         self._announced = [held for held in near if held is not before]
@@ -253,13 +240,13 @@ class Context:
         held = _Held(event, rule, False)
         if before is not None:
             before.waits = False
-            if event.kind == "recompile_limit_hit" and _refused_by(before.event, event):
+            if event.kind == "recompile_limit_hit" and is_refused_by(before.event, event):
                 before.event = before.event._replace(extra={**before.event.extra, "refused": True})
-            elif before.rule.endswith(".item") and event.kind == "graph_break" and _same_place(before.event, event):
+            elif before.rule.endswith(".item") and event.kind == "graph_break" and is_same_place(before.event, event):
                 before.drop = True
         if rule == "torch.recompile_error":
             held_events = (held for held in reversed(self._queue) if isinstance(held, _Held))
-            twin = next((held for held in held_events if held.event.kind == "recompile" and _same_place(held.event, event)), None)
+            twin = next((held for held in held_events if held.event.kind == "recompile" and is_same_place(held.event, event)), None)
             if twin is not None and twin.event.reasons[:1] == event.reasons[:1]:
                 twin.waits = False
                 twin.event = twin.event._replace(extra={**twin.event.extra, "raised": True})
@@ -272,7 +259,7 @@ class Context:
     def _limit_error(self, event: Event, rule: str) -> list[_Held]:
         """An exception chain prints its cause first; both are one error."""
         before = self._last_limit_error
-        held = _Held(event, rule, event.extra.get("exception") == "Unsupported")
+        held = _Held(event, rule, event.extra.get("exception") == "Unsupported" or rule.endswith(".header"))
         if before is not None and before.waits and event.offset - before.event.offset < PAIR_BYTES:
             cause = before.event.extra
             extra = {**event.extra, **{name: cause.get(name) for name in ("limit", "limit_name") if event.extra.get(name) is None}}
@@ -358,37 +345,3 @@ def _metric_event(sums: Sums, line: int, offset: int, time: str | None, **fields
     """The event that one line of the sums stands for."""
     extra = {**EXTRA_FIELDS[sums.kind], **fields}
     return Event(sums.kind, sums.source, line, offset, time, None, None, None, None, None, None, (), False, extra)
-
-
-def _says(event: Event, before: _Held) -> bool:
-    """True when the event is what the line before announced: the break itself, or an exception that goes on with it."""
-    if before.event.kind == "graph_break":
-        return event.kind == "graph_break" or event.extra.get("exception") == "Unsupported"
-    if event.kind == "graph_break":
-        return False
-    said = str(before.event.extra.get("message") or "")[:SAME_WORDS]
-    return before.rule in _TAILS or (bool(said) and said in str(event.extra.get("message") or ""))
-
-
-def _is_stack_only(event: Event, rule: str) -> bool:
-    """True for a traceback whose exception the log does not show."""
-    return rule == "torch.compile_error.traceback" and event.extra.get("exception") is None
-
-
-def _same_place(one: Event, other: Event) -> bool:
-    return (one.file, one.line_no) == (other.file, other.line_no) and other.offset - one.offset < PAIR_BYTES
-
-
-def _refused_by(recompile: Event, hit: Event) -> bool:
-    """True when the limit's warning is about this very attempt."""
-    if recompile.kind != "recompile" or hit.offset - recompile.offset > HOLD_BYTES:
-        return False
-    if hit.function is not None and (recompile.function, recompile.file, recompile.line_no) != (hit.function, hit.file, hit.line_no):
-        return recompile.function is None and _same_compile(recompile, hit)
-    return _same_compile(recompile, hit)
-
-
-def _same_compile(one: Event, other: Event) -> bool:
-    if one.compile_id is None or other.compile_id is None:
-        return True
-    return without_attempt(one.compile_id) == without_attempt(other.compile_id)

@@ -30,7 +30,8 @@ _WARNING = frozenset(
     }
 )  # fmt: skip
 _CONTRADICTIONS = frozenset({"mode_drift", "limit_not_in_force"})  # two places that do not agree are one finding
-# The events that only count or stand in a series; every other kind, a user's own included, becomes a finding.
+# The events that only count or stand in a series; every other kind, a user's own included, becomes a finding, and of the
+# times of compilations the long ones.
 NO_FINDING = frozenset(
     {
         "compile_time", "quote", "strategy_return", "strategy_daily_return", "validation_loss", "gpu_memory", "inference", "order", "plan",

@@ -43,6 +43,7 @@ from recompile_watch.core.prefix_grammar import (
     TORCH_AHEAD,
     TORCH_LOGGER,
     WORKER,
+    WORKER_CUT,
     WORKER_RANK,
     Piece,
     Stamp,
@@ -255,7 +256,7 @@ _DATED: tuple[_IsLayer, ...] = (
 )
 _LETTER: tuple[_IsLayer, ...] = (
     (SYSLOG, _take_syslog), (JOURNAL_FULL, _take_syslog), (RANK, _take_rank), (BRACKET_TORCH, _take_bracket_torch),
-    (LEVEL_FIRST, _take_level), (COMPOSE, _take_name), (CI_TABS, _take_name), (GLOG_STUMP, _take_stump),
+    (LEVEL_FIRST, _take_level), (COMPOSE, _take_name), (CI_TABS, _take_name), (WORKER_CUT, _take_worker), (GLOG_STUMP, _take_stump),
 )  # fmt: skip
 _LAYERS: dict[bytes, tuple[_IsLayer, ...]] = {
     **{bytes([c]): _DATED for c in b"0123456789"},

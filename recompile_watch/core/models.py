@@ -171,7 +171,7 @@ class Models:
         printed = event.extra.get("model")
         if isinstance(printed, str) and printed:
             return printed
-        function = event.function and RESUMED.sub(r"\1", event.function)
+        function = event.function and RESUMED.sub(r"\g<name>", event.function)
         if function is not None and function in self._by_function:
             return self._by_function[function]
         return self._by_path(event.file) or self._by_text(event)

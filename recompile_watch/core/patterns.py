@@ -15,7 +15,9 @@ MIN_STEPS = 3  # so many guards show a direction
 _INTEGER = re.compile(r"(?<![\w.])-?\d+(?![\w.])")
 _INDEX = re.compile(r"\[(\d+)\]|\b(?:layers?|blocks?|h|_modules\[')\.?'?(\d+)")
 _DUCK = re.compile(r"(?P<one>[\w.\[\]']+)\.size\(\)\[\d+\] == (?P<other>[\w.\[\]']+)\.size\(\)\[\d+\]")
-RESUMED = re.compile(r"(?:torch_dynamo_resume_in|__resume_at)_(?P<name>.+?)_at_(?P<line>\d+)$")  # the code behind a graph break
+# The code behind a graph break, as each version of torch names it: "torch_dynamo_resume_in_f_at_3" and "resume_in_f_at_3" since 2.2,
+# "<resume in f>" and "<graph break in f>" before, without the line.
+RESUMED = re.compile(r"(?:(?P<angle><)(?:resume|graph break) in |(?:torch_dynamo_|__)?resume_(?:in|at)_)(?P<name>.+?)(?(angle)>|_at_(?P<line>\d+))$")
 DYNAMIC_BY_ITSELF = frozenset({"size_mismatch", "int_value", "float_value"})
 _TWO_STATES = frozenset({"bool_value", "grad_mode", "autocast", "global_state", "requires_grad", "dispatch_keys"})
 

@@ -76,7 +76,7 @@ GLOG_INSIDE = re.compile(
 )
 BRACKET_TORCH = re.compile(
     rb"(?:\[(?P<stamp>" + ISO + rb")\] (?:\[(?P<cid>" + COMPILE_ID + rb")\] )?)?"
-    rb"(?P<logger>torch(?:dynamo|inductor)?(?:\.\w+)*?(?:\.__(?P<tag>\w+))?):? \[?(?:" + LEVEL + rb"|CODE)\](?: |$)"
+    rb"(?P<logger>[Tt]orch(?:dynamo|inductor)?(?:\.\w+)*?(?:\.__(?P<tag>\w+))?):? \[?(?:" + LEVEL + rb"|CODE)\](?: |$)"
 )
 # A glog prefix of which the copying person left only the end: ".../torch/_dynamo/guards.py:2772] [16/8] [__recompiles] ", "[0/8] ".
 GLOG_STUMP = re.compile(
@@ -92,13 +92,13 @@ GLOG_CUT = re.compile(
 BRACKET_CUT = re.compile(rb"(?:[\d-]{1,10} )?\d\d:\d\d:\d\d,\d{3}\] (?=(?:\[[\d/_]{1,20}\] )?torch[\w.]{0,80}: \[)")
 BRACKET_INSIDE = re.compile(
     rb"(?:\[(?:rank|default)\d+\]:\s?)*"
-    rb"\[" + ISO + rb"\] (?:\[" + COMPILE_ID + rb"\] )?torch(?:dynamo|inductor)?(?:\.\w+)*: \[" + LEVEL + rb"\] "
+    rb"\[" + ISO + rb"\] (?:\[" + COMPILE_ID + rb"\] )?[Tt]orch(?:dynamo|inductor)?(?:\.\w+)*: \[" + LEVEL + rb"\] "
 )
 # The basic format of Python's logging, behind what a program printed without a newline.
 BASIC_INSIDE = re.compile(rb"(?<=\s)(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):torch(?:dynamo|inductor|\._dynamo|\._inductor)(?:\.\w+)*:(?=\S)")
 TORCH_AHEAD = re.compile(
     rb"[\s>*`_#~|-]{1,60}(?=(?:\[(?:rank|default)\d+\]:\s?)*[VDIWEC]\d{4} \d\d:\d\d:\d\d|\[(?:rank|default)\d+\]:"
-    rb"|torch(?:dynamo|inductor|\._dynamo|\._inductor)[\w.]{0,80}: \[" + LEVEL + rb"\])"
+    rb"|[Tt]orch(?:dynamo|inductor|\._dynamo|\._inductor)[\w.]{0,80}: \[" + LEVEL + rb"\])"
 )
 # A notebook, or an editor, makes links of the paths in its output: "[/app/m.py:38](https://file+.vscode-resource…/m.py:38)".
 LINK = re.compile(rb"\[([^\[\]\s]{0,400}[/\\][^\[\]\s]{1,400})\]\((?:https?|file|vscode)[^()\s]{1,2000}\)")
@@ -108,7 +108,10 @@ INDENTED_HEADER = re.compile(rb"[ \t]{1,12}(?=" + LEVEL + rb":[\w.]+:\S|20\d\d-\
 RANK = re.compile(rb"\[(?:rank|Rank|RANK):?[ =]?(?P<rank>\d{1,6})\]:?\s?|rank(?P<rank2>\d{1,6}): ")
 ROLE = re.compile(rb"\[[a-z_-]{1,40}\d{1,6}\]:\s?")
 MPI = re.compile(rb"\[\d+,(?P<rank>\d+)\]<std(?:out|err)>:\s?")
-WORKER = re.compile(rb"\((?P<name>[^()\n]{0,120}?)\bpid=(?P<pid>\d{1,10})(?:, ip=[\w.:-]{1,60})?\)\s?")
+_PROCESS = rb"\bpid=(?P<pid>\d{1,10})(?:, ip=[\w.:-]{1,60})?\)\s?"
+_NESTED = rb"(?:\((?:[^()\n]|\([^()\n]{0,80}\)){0,80}\))?"  # a Ray actor names its task: "MapWorker(MapBatches(Stage))"
+WORKER = re.compile(rb"\((?P<name>[^()\n]{0,120}?" + _NESTED + rb"[^()\n]{0,60}?)" + _PROCESS)
+WORKER_CUT = re.compile(rb"(?P<name>[A-Z]\w{2,60}" + _NESTED + rb" )" + _PROCESS)  # its first parenthesis was not copied
 WORKER_RANK = re.compile(rb"\brank=(\d{1,6})\b")
 SLURM = re.compile(rb" {0,6}\d{1,6}: |\d{1,8}:(?=\[|[VDIWEC]\d{4} )")
 CI_TABS = re.compile(rb"[^\t\n]{1,120}\t[^\t\n]{1,120}\t(?=(?:\xef\xbb\xbf)?\d{4}-)")

@@ -15,6 +15,11 @@ _CACHED_BYTES = 512  # of each; a longer one is parsed again
 MAX_MESSAGE = 300  # characters of an exception's text that an event keeps
 _REASON_LINE = re.compile(rb"\s*- (?:(?=!?\d{1,9}/\d{1,9}(?:/\d+)?(?:_\d+)?:(?: |$))|(?!User stack trace:| {2,}\S))")
 _ENTRY_START = re.compile(rb"\s- (?=!?\d{1,9}/\d{1,9}(?:/\d+)?:(?: |$))")
+# A guard in somebody's words, and one that they pressed into the line of the head, behind three dots.
+_QUOTED = re.compile(
+    rb"(?:[\"`\x9c]|^\s*)(?:[^`\"\n]{0,200} )??(?P<guard>(?:\d+/\d+: )?(?:tensor '[^`\"\n]+? mismatch|GLOBAL_STATE changed: )[^`\"\n]*)"
+)
+_PRESSED = re.compile(rb"^ ?(?:\.\.\.|\xe2\x80\xa6) (?P<guard>[^`\"\n]{2,300})")
 # A frame of a stack, not one in the comments of a printed graph.
 _FRAME = re.compile(rb"(?<!# )File \"(?P<file>[^\"\n]+)\", (?:line (?P<line>\d+), )?in (?P<function>[^\n]+?)(?=\s{2,}|\n|$| [a-z_]+ ?[=(.])")
 
@@ -67,7 +72,10 @@ def _read_recompile(source: str, reasons_of: Reasons, record: Record, fields: Fi
     if record.match is not None:
         for line in _reasons_on_head(record.texts[0][record.match.end() :]):
             reasons += reasons_of.on([line], function)
-    reasons += reasons_of.on(record.texts[1:] if record.match is not None else record.texts, function)
+    quoted = _QUOTED.search(record.texts[0]) if record.match is None else None
+    if quoted is not None:
+        reasons.append(parse_reason(decode(quoted["guard"]).strip(" ."), function))
+    reasons += reasons_of.on(record.texts[1:] if record.match is not None or quoted is not None else record.texts, function)
     if any(reason.entry is not None for reason in reasons):  # then the others are lines of a user stack
         reasons = [reason for reason in reasons if reason.entry is not None]
     is_sure = bool(reasons or fields.get("file") or record.head.torch or record.unterminated)
@@ -87,6 +95,8 @@ def _reasons_on_head(rest: bytes) -> list[bytes]:
     """Reasons that stand behind the head on the same line: newlines lost, or the tuple repr of torch 2.1."""
     old = re.search(rb"triggered by the following guard failures?: (?P<list>.+)", rest, re.DOTALL)
     if old is None:
+        if (pressed := _PRESSED.match(rest)) is not None:
+            return [b"- " + pressed["guard"]]
         parts = _ENTRY_START.split(rest)
         return parts[1:] if len(parts) > 1 else [b"- " + p for p in re.split(rb"\s{2,}- (?!  )", rest)[1:]]
     text = re.sub(rb"[\"']\)\s*$", b"", old["list"])  # the end of the tuple, not of a string in the guard
@@ -102,7 +112,7 @@ def _index(record: Record) -> int | None:
 
 
 def _read_limit_hit(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
-    if not (record.head.headed or record.cut) and fields.get("function") is None:
+    if not (record.head.headed or record.cut) and fields.get("function") is None and fields.get("reason") is None:
         return []  # somebody quotes the first line
     raw = fields.pop("reason", None)
     function = text_or_none(fields.get("function"))

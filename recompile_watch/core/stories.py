@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from recompile_watch.core.advice import Story
+from recompile_watch.core.causes import parse_reason
 from recompile_watch.core.compile_id import parse_compile_id
 from recompile_watch.core.events import Event, Reason
 from recompile_watch.core.findings import DEFAULT_LIMIT, LIMIT_KIND, cause_of
@@ -35,7 +36,8 @@ class Stories:
                 self._of_function.setdefault((group.key.function, group.key.file), []).append(group)
                 resumed = RESUMED.search(group.key.function or "")
                 if resumed is not None:
-                    self._breaks[resumed["name"], group.key.file] = f"{resumed['name']}, line {resumed['line']} of {group.first.file or '?'}"
+                    line = resumed["line"] or group.first.line_no  # the code behind a break begins on its line
+                    self._breaks[resumed["name"], group.key.file] = f"{resumed['name']}, line {line or '?'} of {group.first.file or '?'}"
             if group.key.kind == "cudagraph_overwritten_error" or group.first.extra.get("cause") == "cudagraph_overwritten":
                 self._overwritten.add(self._catalog.models.of(group.first))
 
@@ -43,7 +45,7 @@ class Stories:
         """The story of one group."""
         told, group = group, self._cause_of_error(group)
         first = group.first
-        guards = self._guards(group) if group.key.kind in _RECOMPILES else ()
+        guards = self._guards(group) if group.key.kind in _RECOMPILES else _table_guards(first)
         patterns = patterns_of(guards, function=group.key.function, worst_process=group.worst_process, phase=group.phase)
         model = self._catalog.model(self._catalog.models.of(first))
         resumed = RESUMED.search(group.key.function or "")
@@ -102,9 +104,20 @@ class Stories:
         may_be_threads = self._torch.end is None or self._torch.end > THREAD_LOCAL_SINCE
         if group.values.get("limit") == DEFAULT_LIMIT and may_be_threads and any(limit > DEFAULT_LIMIT for limit in self._limits):
             found.add("limit_raised_elsewhere")
+        if any(reason.cause == "parameter_size" for reason in group.widest):
+            found.add("other_parameter_sizes")
         if group.key.kind == "forecast_failure" and (self._overwritten & {self._catalog.models.of(group.first), None}):
             found.add("cascade")
         return found
+
+
+def _table_guards(event: Event) -> tuple[Reason, ...]:
+    """The guards of the function that a profiler's table shows compiled again most often, in the order of its lines."""
+    rows = event.extra.get("recompiles")
+    if event.kind != "profiler_report" or not isinstance(rows, list) or not rows:
+        return ()
+    row = max(rows, key=lambda one: int(one["recompiles"]))
+    return tuple(parse_reason(str(reason), str(row["function"])) for reason in row["reasons"])
 
 
 def _distinct(guards: Sequence[Reason]) -> int:

@@ -72,6 +72,7 @@ PATTERNS = {
     "broken_function": "a graph break cuts this function",
     "duck_sizing": "two sizes were equal by chance",
     "limit_raised_elsewhere": "the limit was raised, but not in this thread",
+    "other_parameter_sizes": "the sizes of parameters differ as well",
     "cascade": "a CUDA graph output was overwritten before",
 }
 _DEFAULT_RECOMPILE = "Every new value of what this guard checks compiles again, up to the recompile limit; calls wait meanwhile."
@@ -163,7 +164,11 @@ def _after_limit(group: Group, version: tuple[int, int] | None) -> str:
 
 def shown_function(name: str) -> str:
     """``append (resumed at line 25)`` for the function that Dynamo makes of the code behind a graph break."""
-    return RESUMED.sub(r"\1 (resumed at line \2)", name)
+    resumed = RESUMED.search(name)
+    if resumed is None:
+        return name
+    at = f"resumed at line {resumed['line']}" if resumed["line"] else "resumed behind a graph break"
+    return f"{name[: resumed.start()]}{resumed['name']} ({at})"
 
 
 def _name(group: Group) -> str:
@@ -277,6 +282,7 @@ _TITLES: dict[str, Callable[[Group], str]] = {
     "cudagraph_overwritten_error": _overwritten,
     "cudagraph_dynamic_shapes_warning": lambda group: f"CUDA graphs were recorded for {_shown(group.values.get('distinct_sizes'))} different sizes",
     "compile_error": _compile_error,
+    "compile_time": lambda group: f"Compiling took {_shown(group.first.extra.get('seconds'))} s",
     "forecast_failure": _forecast,
     "out_of_memory": lambda group: f"{group.first.extra.get('model') or 'A model'} ran out of GPU memory",
     "cpu_fallback": _cpu_fallback,

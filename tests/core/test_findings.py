@@ -333,3 +333,32 @@ def test_a_recompile_that_raised() -> None:
     assert (finding.severity, finding.headroom) == ("critical", None)
     assert finding.title == "f needed a recompile, which error_on_recompile forbids: an integer changed"
     assert "the call failed" in finding.consequence
+
+
+def test_only_a_long_compilation_is_worth_a_word() -> None:
+    """Compile times count for the costs of findings; half an hour is one itself, and no fault."""
+    assert report_of([event("compile_time", seconds=299.0)]).findings == ()
+    report = report_of([event("compile_time", seconds=299.0), event("compile_time", 2, seconds=2219.43)], catalog=load_catalog())
+    (finding,) = report.findings
+    assert (finding.severity, finding.title, finding.advice[0].remedy) == ("info", "Compiling took 2219.43 s", "keep_compile_cache")
+
+
+def test_a_profiler_s_table_is_advised_by_its_guards() -> None:
+    """The function that was compiled again most often tells what helps."""
+    rows = [
+        {"function": "g", "file": "m.py", "line_no": 2, "recompiles": 1, "reasons": ["L['n'] == 1"]},
+        {"function": "f", "file": "m.py", "line_no": 9, "recompiles": 8, "reasons": ["tensor 'x' requires_grad mismatch. expected requires_grad=1"]},
+    ]
+    assert [one.remedy for one in only([event("profiler_report", recompiles=rows)], catalog=load_catalog()).advice] == [
+        "keep_requires_grad_consistent", "keep_grad_mode_consistent",
+    ]  # fmt: skip
+    assert [one.remedy for one in only([event("profiler_report", recompiles=[])], catalog=load_catalog()).advice] == ["inspect_recompile_reason"]
+
+
+def test_parameters_of_several_sizes_are_no_normal_step() -> None:
+    """torch makes an input's size dynamic by itself, a parameter's never."""
+    size, weight = "tensor 'x' size mismatch at index 1. expected 7, actual 6", "tensor 'self.weight' size mismatch at index 0. expected 8, actual 9"
+    block = event("recompile", 1, function="f", file=FILE, compile_id="0/2", reasons=(Reason("0/0", size, "size_mismatch"),))
+    both = block._replace(reasons=(*block.reasons, Reason("0/1", weight, "parameter_size")))
+    assert only([block], catalog=load_catalog()).advice[0].remedy == "none_first_automatic_dynamic"
+    assert only([both], catalog=load_catalog()).advice[0].remedy == "force_parameter_static_shapes_false"

@@ -6,6 +6,7 @@ import pytest
 
 from recompile_watch.core.causes import parse_reason
 from recompile_watch.core.patterns import patterns_of, varying_integer
+from recompile_watch.core.wording import shown_function
 
 STORM = {"worst_process": 7, "phase": "unknown"}
 
@@ -61,7 +62,24 @@ def test_first_dynamic_step() -> None:
 def test_frames_sizes_and_states() -> None:
     """A resumed frame by its name, sizes equal by chance by their guard, two states by their causes."""
     assert "resumed_frame" in found("0/0: n == 1", function="torch_dynamo_resume_in_append_at_25")
+    assert "resumed_frame" not in found("0/0: n == 1", function="resume_in_training")
     assert "duck_sizing" in found("0/0: y.size()[0] == x.size()[0]")
     assert "duck_sizing" not in found("0/0: x.size()[1] == x.size()[0]")
     assert "two_states" in found("0/0: GLOBAL_STATE changed: grad_mode ", worst_process=1)
     assert "late" in found("0/0: n == 1", phase="steady")
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("torch_dynamo_resume_in_append_at_25", "append (resumed at line 25)"),
+        ("resume_in_append_at_25", "append (resumed at line 25)"),
+        ("<resume in append>", "append (resumed behind a graph break)"),
+        ("<graph break in append>", "append (resumed behind a graph break)"),
+        ("<graph break in <lambda>>", "<lambda> (resumed behind a graph break)"),
+    ],
+)
+def test_every_name_of_resumed_code(name: str, shown: str) -> None:
+    """Each version of torch has a name of its own for the code behind a graph break."""
+    assert "resumed_frame" in found("0/0: n == 1", function=name)
+    assert shown_function(name) == shown

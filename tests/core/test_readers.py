@@ -150,3 +150,34 @@ def test_what_stands_in_front_of_a_failure_is_that_failure() -> None:
     head = "CRITICAL:torch._inductor.scheduler:Error in codegen for ComputedBuffer(name='buf7', layout=MutationLayout('cpu'))\n"
     assert [event["exception"] for event in events(f"{head}torch._inductor.exc.InductorError: KeyError: 'buf7'\n")] == ["InductorError"]
     assert len(events(head)) == 1
+
+
+def test_a_break_that_only_wraps_another_is_no_second_failure() -> None:
+    """torch 2.7 raises the break again under the context manager that it came in."""
+    inner = "torch._dynamo.exc.Unsupported: Call to `torch._dynamo.graph_break()`\n"
+    outer = "torch._dynamo.exc.Unsupported: Graph break under GenericContextWrappingVariable\n"
+    assert messages(inner + BETWEEN + outer) == ["Call to `torch._dynamo.graph_break()`"]
+    assert messages(outer) == ["Graph break under GenericContextWrappingVariable"]
+
+
+def test_the_head_and_the_end_of_a_notebook_s_traceback_are_one_error() -> None:
+    """A notebook names the exception above its traceback, too; often only that is pasted."""
+    head = "CacheLimitExceeded                        Traceback (most recent call last)\n"
+    end = "CacheLimitExceeded: cache_size_limit reached\n"
+    assert [(event["kind"], event["limit_name"]) for event in events(head)] == [("recompile_limit_error", None)]
+    assert [event["limit_name"] for event in events(head + "Cell In[2], line 1\n----> 1 f(x)\n\n" + end)] == ["cache_size_limit"]
+
+
+@pytest.mark.parametrize(
+    ("words", "reasons"),
+    [
+        ("It says `tensor 'L['x']' requires_grad mismatch. expected requires_grad=0` each time\n", ["requires_grad"]),
+        ("'0/0: tensor' is what it says\n", None),
+        ("(`Recompiling function f in m.py:3 ... GLOBAL_STATE changed: num_threads`)\n", ["global_state"]),
+        ("the tensor 'x' dtype mismatch is harmless\n", None),
+    ],
+)
+def test_a_guard_in_somebody_s_words(words: str, reasons: list[str] | None) -> None:
+    """A guard that is quoted counts as one, with its cause; words about tensors do not."""
+    found = [[reason["cause"] for reason in event["reasons"]] for event in events(words)]
+    assert found == ([] if reasons is None else [reasons])

@@ -1,0 +1,63 @@
+"""Which events of a log are about the same thing: torch says much of it twice."""
+
+from recompile_watch.core.compile_id import without_attempt
+from recompile_watch.core.events import Event
+
+HOLD_BYTES = 1 << 20  # the warning of a refused recompile follows at once; other ranks may print between
+PAIR_BYTES = 1 << 16
+SAME_WORDS = 40  # characters of a message that tell it from others; a wrapped exception repeats them
+
+# Rules for lines behind which torch may say the same again, with place and stack: a warning, and the cause of an exception.
+ANNOUNCED = frozenset(
+    {
+        "torch.graph_break.warned", "torch.compile_error.cause", "torch.compile_error.traceback", "torch.compile_error.kernel",
+        "torch.compile_error.trailed", "torch.compile_error.said", "torch.compile_error.words", "torch.compile_error.own",
+        "torch.compile_error.unsupported",
+    }
+)  # fmt: skip
+# Rules for what torch says around a failure, for logs that do not show the failure itself.
+TAILS = frozenset(
+    {
+        "torch.compile_error.user_code",
+        "torch.compile_error.context",
+        "torch.compile_error.codegen",
+        "torch.compile_error.printed",
+        "torch.compile_error.unconverted",
+    }
+)
+
+
+def says(event: Event, before: Event, rule: str) -> bool:
+    """True when the event is what one before, of this rule, announced: the break itself, or an exception that goes on with it."""
+    if before.kind == "graph_break":
+        return event.kind == "graph_break" or event.extra.get("exception") == "Unsupported"
+    if event.kind == "graph_break":
+        return False
+    said = str(before.extra.get("message") or "")[:SAME_WORDS]
+    return rule in TAILS or (bool(said) and said in str(event.extra.get("message") or ""))
+
+
+def tells_no_failure(event: Event, rule: str) -> bool:
+    """True for a traceback whose exception the log does not show, and for one that only says around what an earlier one came."""
+    is_stack_only = rule == "torch.compile_error.traceback" and event.extra.get("exception") is None
+    return is_stack_only or str(event.extra.get("message") or "").startswith("Graph break under ")
+
+
+def is_same_place(one: Event, other: Event) -> bool:
+    """True for two events about the same line of code, near each other."""
+    return (one.file, one.line_no) == (other.file, other.line_no) and other.offset - one.offset < PAIR_BYTES
+
+
+def is_refused_by(recompile: Event, hit: Event) -> bool:
+    """True when the limit's warning is about this very attempt."""
+    if recompile.kind != "recompile" or hit.offset - recompile.offset > HOLD_BYTES:
+        return False
+    if hit.function is not None and (recompile.function, recompile.file, recompile.line_no) != (hit.function, hit.file, hit.line_no):
+        return recompile.function is None and _same_compile(recompile, hit)
+    return _same_compile(recompile, hit)
+
+
+def _same_compile(one: Event, other: Event) -> bool:
+    if one.compile_id is None or other.compile_id is None:
+        return True
+    return without_attempt(one.compile_id) == without_attempt(other.compile_id)
