@@ -130,7 +130,7 @@ class Generation:
         if status.st_size > self.size_bytes:
             self.quiet_since, self.last_growth_at = clock, now
         self._seen, self.size_bytes, self.links = stamp, status.st_size, status.st_nlink
-        if self.is_current:  # what old writers do to it later says nothing of the files that came after it
+        if self.is_current and status.st_nlink:  # what old writers do to it later says nothing of the files that came after it
             self.modified_ns = status.st_mtime_ns
         if self.counted_to < self.position:
             return self._count()

@@ -35,9 +35,12 @@ def is_packed_from(content: Content, modified_ns: int, mark: Mark) -> bool:
 
     Raises OSError.
     """
-    # To the second: not every packer keeps the fraction of the time.
-    is_same_time = modified_ns // _NS == mark.modified_ns // _NS
-    return not content.is_growing and (is_same_time or not is_weak(mark)) and holds(content, mark)
+    return not content.is_growing and (is_same_time(modified_ns, mark.modified_ns) or not is_weak(mark)) and holds(content, mark)
+
+
+def is_same_time(packed_ns: int, modified_ns: int) -> bool:
+    """To the second: not every packer keeps the fraction of the time."""
+    return packed_ns // _NS == modified_ns // _NS
 
 
 def holds(content: Content, mark: Mark) -> bool:

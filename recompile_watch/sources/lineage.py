@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
 from recompile_watch.core.errors import SourceError
@@ -249,11 +248,13 @@ class Lineage:
         stream.older.append(reading)
 
     def _put_off(self, stream: Stream, sibling: Sibling, error: OSError) -> None:
-        """A rotated file that cannot be read now becomes a mark at its beginning, to be found again later."""
+        """A rotated file that cannot be read now becomes a mark at its beginning, to be found again later.
+
+        Even where its number is that of one that was read: only its bytes tell whether it is that one.
+        """
         stream.newest += 1
         status = os.stat(sibling.path)
-        elder = self._roster.elders(stream.path).get(sibling.file_key) or Mark(stream.path, 0, *sibling.file_key, 0, "", 0, 0, "", 0)
-        mark = replace(elder, generation=stream.newest, size_bytes=status.st_size, modified_ns=status.st_mtime_ns, ended_at=None)
+        mark = Mark(stream.path, stream.newest, *sibling.file_key, 0, "", 0, 0, "", 0, status.st_size, status.st_mtime_ns)
         stream.pending.append(mark)
         stream.resume_at = self._clock.seconds + RETRY_S
         self._troubles.begin(TroubleKind.UNREADABLE, sibling.path, str(source_error(sibling.path, error)))

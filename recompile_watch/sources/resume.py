@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from recompile_watch.core.heard import TroubleKind
 from recompile_watch.sources.content import Content
 from recompile_watch.sources.follow_settings import FollowSettings
-from recompile_watch.sources.identity import is_telling, is_weak, open_holding
+from recompile_watch.sources.identity import is_same_time, is_telling, is_weak, open_holding
 from recompile_watch.sources.marks import GenerationEnded, Mark
 from recompile_watch.sources.opening import shown, source_error
 from recompile_watch.sources.roster import Roster, holds_at
@@ -63,9 +63,12 @@ class Resumption:
         stream.put_in_order(family.keys())
 
     def _is_its_own(self, mark: Mark, family: Family, place: str) -> bool:
-        """A weak mark's inode may have been used again; a rotated file that has another time is read as one never seen."""
+        """A weak mark's inode may have been used again; a rotated file that has another time is read as one never seen.
+
+        So is one that goes on after what was read to its end, which shows now that it can be read. Raises OSError when it cannot.
+        """
         times = {sibling.path: sibling.modified_ns for sibling in family.members}
-        return not is_weak(mark) or times.get(place, mark.modified_ns) == mark.modified_ns
+        return not is_weak(mark) or (times.get(place, mark.modified_ns) == mark.modified_ns and self._roster.elder_at(place) is None)
 
     def _reopen_older(self, stream: Stream, mark: Mark, place: str) -> bool:
         """One that was rotated away. Raises OSError when it cannot be read now: it waits, and holds nothing up."""
@@ -84,17 +87,21 @@ class Resumption:
         place = stream.path if is_here else family.place_of(mark.file_key)
         can_tell = place is not None and bool(mark.head_bytes) and os.access(place, os.R_OK, effective_ids=True)
         is_changed = place is not None and can_tell and not holds_at(place, mark)
-        if (not is_weak(mark) or is_changed or place is None) and not self._begins_another(mark, family):
+        if (not is_weak(mark) or is_changed or place is None) and not self._is_another(stream, mark, family):
             self._troubles.gap(stream, mark, "went while nobody watched: its file is gone or holds something else")
         if stream.last is None or stream.last.generation <= mark.generation:
             stream.last = mark
         self._roster.lost[stream.path, mark.generation] = mark
         self._give(GenerationEnded(stream.path, mark.generation))
 
-    def _begins_another(self, mark: Mark, family: Family) -> bool:
-        """The few bytes that were seen begin a file that has changed since, which is read as one never seen."""
-        later = [sibling.path for sibling in family.members if sibling.modified_ns >= mark.modified_ns]
-        return is_weak(mark) and bool(mark.head_bytes) and any(holds_at(path, mark) for path in later)
+    def _is_another(self, stream: Stream, mark: Mark, family: Family) -> bool:
+        """What little was seen is that of a file which is read as one never seen, or goes on after what was read to its end."""
+        if not is_weak(mark):
+            return False
+        if mark.head_bytes:
+            return any(holds_at(sibling.path, mark) for sibling in family.members if sibling.modified_ns >= mark.modified_ns)
+        packed = [sibling.path for sibling in family.members if sibling.is_packed and is_same_time(sibling.modified_ns, mark.modified_ns)]
+        return any(self._roster.packed_elder(stream, path) is not None for path in packed)
 
     def _reopen(self, stream: Stream, mark: Mark, path: str) -> bool:
         """Reads on after `mark` in the file at `path` if that still holds it."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from recompile_watch.core.errors import SourceError
-from recompile_watch.sources.content import Content
+from recompile_watch.sources.content import Content, open_content
 from recompile_watch.sources.generation import Generation
 from recompile_watch.sources.identity import begins_with, holds, is_packed_from, is_weak, open_if
 from recompile_watch.sources.marks import FORGET_BEYOND, FileKey, Mark
@@ -94,6 +94,15 @@ class Roster:
         """The mark of the generation that was read to its end in this very file; its number may be used again by another."""
         elders = (elder for path in self._elders for elder in reversed(self._telling(path)))
         return next((elder for elder in elders if elder.file_key == key and holds(content, elder)), None)
+
+    def elder_at(self, path: str) -> Mark | None:
+        """As `elder_in`, of the file at `path`. Raises OSError and SourceError when it cannot be read."""
+        content = open_content(path)
+        try:
+            status = content.status()
+            return self.elder_in((status.st_dev, status.st_ino), content)
+        finally:
+            content.close()
 
     def packed_elder(self, stream: Stream, path: str) -> Mark | None:
         """The mark of the generation that was read to its end in the file that was packed into this one."""
