@@ -283,6 +283,9 @@ class Follower:
             change(stream, reading)
             self._check_path(stream)  # what lies where by now decides what is read first
             return 1
+        if heard is Outcome.NAMELESS:
+            self._lineage.lose_name(stream, reading)
+            return 1
         if heard is Outcome.WORKED:
             return reading.block_bytes
         is_quiet = self._clock.seconds - reading.quiet_since >= self._settings.grace_s

@@ -22,6 +22,7 @@ class Outcome(Enum):
     NOTHING = auto()  # no whole line, for now
     WORKED = auto()  # on the way: lines counted, a hole skipped
     FIRST_BYTES = auto()  # nothing was given of the file and it has changed: it may have been filled, copied and cut meanwhile
+    NAMELESS = auto()  # its last name is gone: of its file, only what was packed or copied before will be left
     CUT = auto()  # the file no longer holds what was read: cut short in place, perhaps filled again
 
 
@@ -32,7 +33,8 @@ class Generation:
     is_current: the path leads to its file. is_complete: nobody writes to its file any more: a copy, or packed. is_void: it
     ended, and what was read of it is on no disk any more. backlog_end: bytes before it were there at the very first start.
     counted_to: line feeds are counted up to here, the rest up to the position before anything is given. links: names of its
-    file. quiet_since: the watch's clock at the last growth; last_growth_at: epoch seconds.
+    file. modified_ns: its time when it was last seen under the path, or looked at first, with a name. quiet_since: the watch's clock
+    at the last growth; last_growth_at: epoch seconds.
 
     _recent: the last bytes given, which end at _given_to; NULs that were skipped may follow. _kept: the mark whose signature is
     still the better one: it saw more of the file, or saw it while it had a name.
@@ -100,7 +102,9 @@ class Generation:
         """Takes the signature of what is there already. Raises OSError."""
         status = self.content.status()
         self.head = self.head or self.content.read(0, SIGNATURE_BYTES)
-        self.size_bytes, self.modified_ns = status.st_size, status.st_mtime_ns
+        self.size_bytes = status.st_size
+        if status.st_nlink:
+            self.modified_ns = status.st_mtime_ns
         self._seen = (status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
     def move_to(self, content: Content) -> None:
@@ -118,8 +122,6 @@ class Generation:
         if status.st_size < max(self.position, len(self._known_head())):
             return Outcome.CUT
         is_news = stamp != self._seen
-        if not status.st_nlink and self._given_to and not self._is_nameless:  # what comes after that is in no packed copy
-            self._kept, self._is_nameless = self.mark(self.position, self.lines), True
         if self.was_filled(status, clock):
             return Outcome.FIRST_BYTES
         is_idle = self._is_drained and not is_news
@@ -127,6 +129,8 @@ class Generation:
         # After reading, not before: had the file been cut meanwhile, the block could mix two generations.
         if not self._is_itself(is_news=is_news):
             return Outcome.CUT
+        if not status.st_nlink and not self._is_nameless:
+            return Outcome.NAMELESS
         if status.st_size > self.size_bytes:
             self.quiet_since, self.last_growth_at = clock, now
         self._seen, self.size_bytes, self.links = stamp, status.st_size, status.st_nlink
@@ -135,6 +139,20 @@ class Generation:
         if self.counted_to < self.position:
             return self._count()
         return Outcome.NOTHING if is_idle else self._chunk_of(block, status.st_size)
+
+    def has_lost_name(self) -> bool:
+        """The last name of its file is gone, and that is news. Raises OSError."""
+        return not self._is_nameless and self.content.is_growing and not self.content.status().st_nlink and self.is_itself()
+
+    def lose_name(self, copied_bytes: int) -> None:
+        """It is known from now on by the `copied_bytes` that its packed copy holds; 0 for none. Raises OSError."""
+        if copied_bytes:
+            start = max(0, copied_bytes - SIGNATURE_BYTES)
+            head, tail = self.content.read(0, min(copied_bytes, SIGNATURE_BYTES)), self.content.read(start, copied_bytes - start)
+            self._kept = Mark(self.stream, 0, 0, 0, len(head), digest(head), 0, len(tail), digest(tail), 0, given=copied_bytes)
+        elif self._given_to:  # what comes after that is in no copy
+            self._kept = self.mark(self.position, self.lines)
+        self._is_nameless = True
 
     def was_filled(self, status: os.stat_result, clock: float) -> bool:
         """Nothing was given of the path's file yet, and it has changed since it was looked at; said once a poll at most."""

@@ -35,12 +35,13 @@ def is_packed_from(content: Content, modified_ns: int, mark: Mark) -> bool:
 
     Raises OSError.
     """
-    return not content.is_growing and (is_same_time(modified_ns, mark.modified_ns) or not is_weak(mark)) and holds(content, mark)
+    is_same_time = kept_time_s(modified_ns) == kept_time_s(mark.modified_ns)
+    return not content.is_growing and (is_same_time or not is_weak(mark)) and holds(content, mark)
 
 
-def is_same_time(packed_ns: int, modified_ns: int) -> bool:
-    """To the second: not every packer keeps the fraction of the time."""
-    return packed_ns // _NS == modified_ns // _NS
+def kept_time_s(modified_ns: int) -> int:
+    """What a packer keeps of a file's time: not every one keeps the fraction of the second."""
+    return modified_ns // _NS
 
 
 def holds(content: Content, mark: Mark) -> bool:
@@ -61,15 +62,15 @@ def holds(content: Content, mark: Mark) -> bool:
     return len(tail) == mark.tail_bytes and (not tail or digest(tail) == mark.tail_hash)
 
 
-def begins_with(content: Content, packed: Content) -> bool:
-    """`content` begins with all of what `packed` holds, as far as 32 MiB, and that is something. Raises OSError."""
+def copied_bytes(content: Content, packed: Content) -> int:
+    """How much `packed` holds, as far as 32 MiB, if `content` begins with all of it; else 0. Raises OSError."""
     position = 0
     while position < _SEARCHED_BYTES and packed.seek(position, _COMPARED_BYTES):
         block = packed.read(position, _COMPARED_BYTES)
         if not block or content.read(position, len(block)) != block:
-            return bool(position) and not block
+            return 0 if block else position
         position += len(block)
-    return True
+    return position
 
 
 def open_holding(path: str, mark: Mark) -> Content | None:

@@ -100,6 +100,10 @@ class Lineage:
         else:
             self._read_missed(stream, mark, family_of(stream.path, self._settings.rotated_folders), None)
 
+    def lose_name(self, stream: Stream, reading: Generation) -> None:
+        """The file of `reading` was deleted: it is known from now on by what its packed copy, if there is one, holds of it."""
+        self._roster.lose_name(reading, family_of(stream.path, self._settings.rotated_folders))
+
     def end(self, stream: Stream, reading: Generation) -> None:
         """Everything of `reading` was given but an unfinished last line, which is given now. Raises OSError."""
         rest = reading.rest()
@@ -214,6 +218,9 @@ class Lineage:
 
     def _read_missed(self, stream: Stream, mark: Mark, family: Family, home: str | None, *, beside: Generation | None = None) -> None:
         """Generations that came and went between two looks."""
+        for reading in (*stream.generations(), *([beside] if beside is not None else [])):
+            if reading.has_lost_name():  # or its packed copy would be taken for one of them
+                self._roster.lose_name(reading, family)
         waiting = {pending.file_key for pending in stream.pending}
         siblings, is_missing = missed(family, mark, home, lambda key: self._roster.is_open(key) or key in waiting)
         for sibling in siblings:

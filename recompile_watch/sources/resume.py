@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from recompile_watch.core.heard import TroubleKind
 from recompile_watch.sources.content import Content
 from recompile_watch.sources.follow_settings import FollowSettings
-from recompile_watch.sources.identity import is_same_time, is_telling, is_weak, open_holding
+from recompile_watch.sources.identity import is_telling, is_weak, kept_time_s, open_holding
 from recompile_watch.sources.marks import GenerationEnded, Mark
 from recompile_watch.sources.opening import shown, source_error
 from recompile_watch.sources.roster import Roster, holds_at
@@ -100,8 +100,8 @@ class Resumption:
             return False
         if mark.head_bytes:
             return any(holds_at(sibling.path, mark) for sibling in family.members if sibling.modified_ns >= mark.modified_ns)
-        packed = [sibling.path for sibling in family.members if sibling.is_packed and is_same_time(sibling.modified_ns, mark.modified_ns)]
-        return any(self._roster.packed_elder(stream, path) is not None for path in packed)
+        packed = [sibling for sibling in family.members if sibling.is_packed and kept_time_s(sibling.modified_ns) == kept_time_s(mark.modified_ns)]
+        return any(self._roster.packed_elder(stream, sibling.path) is not None for sibling in packed)
 
     def _reopen(self, stream: Stream, mark: Mark, path: str) -> bool:
         """Reads on after `mark` in the file at `path` if that still holds it."""

@@ -8,7 +8,7 @@ from functools import partial
 from recompile_watch.core.errors import SourceError
 from recompile_watch.sources.content import Content, open_content
 from recompile_watch.sources.generation import Generation
-from recompile_watch.sources.identity import begins_with, holds, is_packed_from, is_weak, open_if
+from recompile_watch.sources.identity import copied_bytes, holds, is_packed_from, is_weak, kept_time_s, open_if
 from recompile_watch.sources.marks import FORGET_BEYOND, FileKey, Mark
 from recompile_watch.sources.siblings import Family, Sibling, home_of
 from recompile_watch.sources.stream import Clock, Stream
@@ -132,11 +132,13 @@ class Roster:
         """By its bytes it is the copy of one that is read or sought."""
         open_ones = [*stream.generations(), *([beside] if beside is not None else [])]
         marks = [*stream.pending, *(reading.mark(reading.position, reading.lines) for reading in open_ones)]
-        wanted = [partial(holds, mark=mark) for mark in marks if not is_weak(mark)]
-        # The packer deletes what it packed; what is written to it after that is in no other file.
-        deleted = [reading for reading in open_ones if reading.content.is_growing and not reading.content.status().st_nlink]
-        wanted += [partial(begins_with, reading.content) for reading in deleted]
-        return any(_is(sibling.path, is_wanted) for is_wanted in wanted)
+        return any(_is(sibling.path, partial(holds, mark=mark)) for mark in marks if not is_weak(mark))
+
+    def lose_name(self, reading: Generation, family: Family) -> None:
+        """The file of `reading` was deleted: its packed copy, made before, is all by which it can be known again. Raises OSError."""
+        since_s = kept_time_s(reading.modified_ns)
+        packed = [sibling for sibling in family.members if sibling.is_packed and kept_time_s(sibling.modified_ns) >= since_s]
+        reading.lose_name(max((_copied_bytes(reading, sibling.path) for sibling in packed), default=0))
 
     def home(self, stream: Stream, mark: Mark, family: Family) -> tuple[Sibling, Content] | None:
         """As `home_of`, in files that are not read; what is told by its time alone must not be another's by its bytes."""
@@ -148,6 +150,17 @@ class Roster:
             return is_known or (is_weak(mark) and self.packed_elder(stream, sibling.path) is not None)
 
         return home_of(mark, family, is_taken)
+
+
+def _copied_bytes(reading: Generation, path: str) -> int:
+    try:
+        packed = open_content(path)
+    except (OSError, SourceError):
+        return 0
+    try:
+        return copied_bytes(reading.content, packed)
+    finally:
+        packed.close()
 
 
 def _is(path: str, is_wanted: Callable[[Content], bool]) -> bool:

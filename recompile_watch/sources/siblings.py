@@ -9,11 +9,9 @@ from dataclasses import dataclass
 
 from recompile_watch.core.errors import SourceError
 from recompile_watch.sources.content import Content
-from recompile_watch.sources.identity import holds, is_packed_from, is_weak, open_if
+from recompile_watch.sources.identity import holds, is_packed_from, is_weak, kept_time_s, open_if
 from recompile_watch.sources.marks import FileKey, Mark
 from recompile_watch.sources.rotation import oldest_first, parse_rotated_name
-
-_NS = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +96,7 @@ def home_of(mark: Mark, family: Family, is_taken: Callable[[Sibling], bool]) -> 
     if not mark.head_bytes and not mark.size_bytes:
         return None
     for sibling in family.members:
-        # To the second: not every packer keeps the fraction of the time.
-        if sibling.modified_ns // _NS < mark.modified_ns // _NS or is_taken(sibling):
+        if kept_time_s(sibling.modified_ns) < kept_time_s(mark.modified_ns) or is_taken(sibling):
             continue
         content = _opened_if_of(sibling, mark)
         if content is not None:
