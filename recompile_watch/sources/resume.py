@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 
 from recompile_watch.core.heard import TroubleKind
-from recompile_watch.sources.content import Content
+from recompile_watch.sources.content import Content, open_content
 from recompile_watch.sources.follow_settings import FollowSettings
 from recompile_watch.sources.identity import is_telling, is_weak, kept_time_s, open_holding
 from recompile_watch.sources.marks import GenerationEnded, Mark
@@ -32,12 +32,12 @@ class Resumption:
         unreadable: list[Mark] = []
         for mark in list(stream.pending):
             is_here = status is not None and (status.st_dev, status.st_ino) == mark.file_key
+            if is_here and self._reopen_own(stream, mark):
+                stream.pending.remove(mark)
+                continue
             # Of an empty file there is nothing to know it by: its inode may be another's by now.
             # One of which only a size is known was a rotated file that could not be read: it is never the path's own.
             has_face = bool(mark.head_bytes or mark.size_bytes)
-            if not is_weak(mark) and is_here and self._reopen(stream, mark, stream.path):
-                stream.pending.remove(mark)
-                continue
             family = family or family_of(stream.path, self._settings.rotated_folders)
             place = family.place_of(mark.file_key) if has_face and not is_here else None
             try:
@@ -61,6 +61,16 @@ class Resumption:
             stream.unfound.append(mark)
         stream.older.sort(key=lambda reading: reading.number)
         stream.put_in_order(family.keys())
+
+    def _reopen_own(self, stream: Stream, mark: Mark) -> bool:
+        """The path's own file. A weak mark's is read as a new one, but only when it can be: the path may leave it before.
+
+        Raises OSError when it cannot be read now.
+        """
+        if is_weak(mark):
+            open_content(stream.path).close()
+            return False
+        return self._reopen(stream, mark, stream.path)
 
     def _is_its_own(self, mark: Mark, family: Family, place: str) -> bool:
         """A weak mark's inode may have been used again; a rotated file that has another time is read as one never seen.
