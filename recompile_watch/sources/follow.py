@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from fnmatch import fnmatch
 
 from recompile_watch.core.errors import SourceError
 from recompile_watch.core.heard import Trouble, TroubleKind
 from recompile_watch.sources.content import PlainContent
+from recompile_watch.sources.copies import TICK_S, note_copies
 from recompile_watch.sources.discover import Discovery, Found, obstacle
 from recompile_watch.sources.follow_settings import FollowSettings
 from recompile_watch.sources.generation import Generation, Outcome
@@ -27,7 +29,7 @@ from recompile_watch.sources.stream import Clock, Stream, Troubles
 __all__ = ["Around", "Chunk", "FollowSettings", "Follower", "GenerationEnded", "GenerationStarted", "Mark", "News", "Progress", "Retired", "Watched"]
 
 BUDGET_BYTES = 4 << 20  # of a poll: a hostile log costs milliseconds an event, and the loop must give its signs of life
-TICK_S = 0.01  # the times of files lag behind the clock by up to a tick of the kernel
+
 News = Chunk | GenerationStarted | GenerationEnded | Trouble
 
 
@@ -71,6 +73,7 @@ class Follower:
         if self._clock.seconds >= self._check_at:
             self._check_paths()
         self._read(now, budget_bytes)
+        self._note_copies(now)
         heard: list[News] = [*self._given, *self._troubles.news()]
         self._given.clear()
         return heard
@@ -301,6 +304,12 @@ class Follower:
         self._roster.finished[stream.path, reading.number] = reading
         self._lineage.drop(stream, reading)
         self._fail(stream, text)
+
+    def _note_copies(self, now: float) -> None:
+        for stream in self._streams.values():
+            if stream.current is not None:
+                with suppress(OSError):  # told when it is read
+                    stream.noted = note_copies(stream.noted, stream.current, self._settings.rotated_folders, now)
 
     def _reading(self, path: str, number: int) -> Generation | None:
         stream = self._streams.get(path)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 
 from recompile_watch.sources.content import Content
-from recompile_watch.sources.identity import SIGNATURE_BYTES, digest, given_end, holds
+from recompile_watch.sources.identity import SIGNATURE_BYTES, digest, given_end, has_before, holds
 from recompile_watch.sources.marks import Around, Chunk, FileKey, Mark
 
 BLOCK_BYTES = 1 << 20
@@ -36,8 +36,8 @@ class Generation:
     file. modified_ns: its time when it was last seen under the path, or looked at first, with a name. quiet_since: the watch's clock
     at the last growth; last_growth_at: epoch seconds.
 
-    _recent: the last bytes given, which end at _given_to; NULs that were skipped may follow. _kept: the mark whose signature is
-    still the better one: it saw more of the file, or saw it while it had a name.
+    _recent: the last bytes given, which end at _given_to; NULs that were skipped may follow. _kept: the stored mark, whose signature
+    is the better one while it saw more of the file. _copied: how far a copy goes that was seen, and the signature of its end.
     """
 
     stream: str
@@ -63,6 +63,7 @@ class Generation:
     _recent: bytes = b""
     _given_to: int = 0
     _kept: Mark | None = None
+    _copied: tuple[int, str] = (0, "")
     _is_nameless: bool = False
     _is_in_hole: bool = False
     _is_drained: bool = False
@@ -92,11 +93,22 @@ class Generation:
         # Up to the bytes before it only: a packed content reads forward, and a mark without them fits any file.
         self.content.seek(max(0, given - SIGNATURE_BYTES), mark.position)
         self.start_at(mark.position, mark.lines, given)
-        self._kept = mark
+        if len(self._recent) < min(given, SIGNATURE_BYTES):  # the copy that was seen, which ends before that
+            self._recent, self._given_to = b"", 0
+        self._kept, self._copied = mark, (mark.copied_bytes, mark.copied_hash)
 
     def saw(self, size_bytes: int, modified_ns: int) -> None:
         """What the file was like when it was looked at last, by an earlier run."""
         self._seen = (size_bytes, modified_ns, 0)
+
+    @property
+    def seen(self) -> tuple[int, int, int]:
+        """Its file's size and times when it was looked at last."""
+        return self._seen
+
+    def is_as_seen(self) -> bool:
+        """Its file has a name and has not changed since. Raises OSError."""
+        return not self._is_nameless and self._seen == _stamp(self.content.status())
 
     def look_at_head(self) -> None:
         """Takes the signature of what is there already. Raises OSError."""
@@ -105,7 +117,7 @@ class Generation:
         self.size_bytes = status.st_size
         if status.st_nlink:
             self.modified_ns = status.st_mtime_ns
-        self._seen = (status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        self._seen = _stamp(status)
 
     def move_to(self, content: Content) -> None:
         """The same bytes go on in another file, which a packed content gets ready for. Raises OSError."""
@@ -118,7 +130,10 @@ class Generation:
         if not self.content.is_growing:
             return self._look_at_packed()
         status = self.content.status()
-        stamp = (status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        stamp = _stamp(status)
+        if self.is_complete and status.st_size <= self.position:
+            self._is_drained = True
+            return Outcome.NOTHING
         if status.st_size < max(self.position, len(self._known_head())):
             return Outcome.CUT
         is_news = stamp != self._seen
@@ -140,19 +155,15 @@ class Generation:
             return self._count()
         return Outcome.NOTHING if is_idle else self._chunk_of(block, status.st_size)
 
-    def has_lost_name(self) -> bool:
-        """The last name of its file is gone, and that is news. Raises OSError."""
-        return not self._is_nameless and self.content.is_growing and not self.content.status().st_nlink and self.is_itself()
-
     def lose_name(self, copied_bytes: int) -> None:
-        """It is known from now on by the `copied_bytes` that its packed copy holds; 0 for none. Raises OSError."""
-        if copied_bytes:
-            start = max(0, copied_bytes - SIGNATURE_BYTES)
-            head, tail = self.content.read(0, min(copied_bytes, SIGNATURE_BYTES)), self.content.read(start, copied_bytes - start)
-            self._kept = Mark(self.stream, 0, 0, 0, len(head), digest(head), 0, len(tail), digest(tail), 0, given=copied_bytes)
-        elif self._given_to:  # what comes after that is in no copy
-            self._kept = self.mark(self.position, self.lines)
+        """Its file was deleted, of which a packed copy holds so much; 0 for none. Raises OSError."""
+        self.note_copy(copied_bytes or self._given_to)  # what comes after that is in no copy
         self._is_nameless = True
+
+    def note_copy(self, copied_bytes: int) -> None:
+        """A copy holds so much of its file. Raises OSError."""
+        start = max(0, copied_bytes - SIGNATURE_BYTES)
+        self._copied = copied_bytes, digest(self.content.read(start, copied_bytes - start)) if copied_bytes else ""
 
     def was_filled(self, status: os.stat_result, clock: float) -> bool:
         """Nothing was given of the path's file yet, and it has changed since it was looked at; said once a poll at most."""
@@ -174,10 +185,10 @@ class Generation:
         mark = Mark(
             self.stream, self.number, self.device, self.inode, len(head), digest(head), position, len(tail), digest(tail),
             self.lines if is_counting else lines, self.size_bytes, self.modified_ns, ended_at,
-            counted_bytes=self.counted_to if is_counting else None, given=self._given_to,
+            counted_bytes=self.counted_to if is_counting else None, given=self._given_to, copied_bytes=self._copied[0], copied_hash=self._copied[1],
         )  # fmt: skip
         kept = self._kept
-        if kept is None or not (self._is_nameless or self._is_behind(kept)):
+        if kept is None or not self._is_behind(kept):
             return mark
         return replace(
             mark, head_bytes=kept.head_bytes, head_hash=kept.head_hash, tail_bytes=kept.tail_bytes, tail_hash=kept.tail_hash, given=kept.given
@@ -186,18 +197,6 @@ class Generation:
     def _is_behind(self, kept: Mark | None) -> bool:
         """An earlier run was given more of the file."""
         return kept is not None and kept.given > self._given_to
-
-    def mark_in_copy(self, copy: Content) -> Mark | None:
-        """The mark at the end of a plain copy that was made before the last bytes were given; None for anything else. Raises OSError."""
-        size, (kept_from, kept) = copy.status().st_size, self.recent()
-        if not max(kept_from, 0) + min(size, SIGNATURE_BYTES) <= size <= self._given_to or not size:
-            return None
-        end = kept[: size - kept_from]
-        if copy.read(0, SIGNATURE_BYTES) != self.head[:size] or copy.read(kept_from, len(end)) != end:
-            return None
-        lines = self.lines - kept[size - kept_from :].count(b"\n")
-        tail, head = end[-SIGNATURE_BYTES:], self.head[:size]
-        return Mark(self.stream, 0, 0, 0, len(head), digest(head), size, len(tail), digest(tail), lines, given=size)
 
     def excerpt(self, offset: int, before_lines: int, after_lines: int, side_bytes: int) -> Around | None:
         """Lines around the one in which `offset` stands; None where they are gone."""
@@ -236,6 +235,8 @@ class Generation:
         """The bytes before the position are still there; with news the first bytes too, of which more are then known."""
         tail = self._recent[-SIGNATURE_BYTES:]
         if tail and self.content.read(self._given_to - len(tail), len(tail)) != tail:
+            return False
+        if self._copied[0] > self._given_to and not has_before(self.content, *self._copied):
             return False
         if self._kept is not None and self._is_behind(self._kept) and not holds(self.content, self._kept):
             return False
@@ -327,3 +328,7 @@ class Generation:
     def _pass(self, count: int) -> None:
         self.position += count
         self.counted_to = self.position
+
+
+def _stamp(status: os.stat_result) -> tuple[int, int, int]:
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns

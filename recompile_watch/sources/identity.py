@@ -21,8 +21,8 @@ def digest(raw: bytes) -> str:
 
 
 def is_weak(mark: Mark) -> bool:
-    """Nothing was given of the file: its first bytes may be a banner like any other's, and its time tells more."""
-    return not mark.tail_bytes
+    """Nothing was given or copied of the file: its first bytes may be a banner like any other's, and its time tells more."""
+    return not mark.tail_bytes and not mark.copied_bytes
 
 
 def given_end(mark: Mark) -> int:
@@ -45,28 +45,43 @@ def kept_time_s(modified_ns: int) -> int:
 
 
 def holds(content: Content, mark: Mark) -> bool:
-    """`content` begins with what `mark` saw and has the last bytes that were given: all up to there is the same.
+    """`content` begins with what `mark` saw and has the last bytes that were given, or is the copy that was seen: all up to there is the same.
 
     Reads a packed content so far, at most 32 MiB. Raises OSError.
     """
     end = given_end(mark)
-    if mark.tail_bytes < min(end, SIGNATURE_BYTES) or (content.is_growing and content.status().st_size < end):
+    if mark.tail_bytes < min(end, SIGNATURE_BYTES):
         return False
     head = content.read(0, mark.head_bytes)
-    if len(head) < mark.head_bytes or (head and digest(head) != mark.head_hash):
+    has_copied = bool(mark.copied_bytes) and has_before(content, mark.copied_bytes, mark.copied_hash)
+    if len(head) == mark.head_bytes and head and digest(head) != mark.head_hash:
         return False
-    start = end - mark.tail_bytes
-    if not content.seek(start, _SEARCHED_BYTES):
-        return True
-    tail = content.read(start, mark.tail_bytes)
-    return len(tail) == mark.tail_bytes and (not tail or digest(tail) == mark.tail_hash)
+    if mark.copied_bytes > end or len(head) < mark.head_bytes or _ends_before(content, end):
+        return has_copied
+    return not mark.tail_bytes or has_before(content, end, mark.tail_hash)
 
 
-def copied_bytes(content: Content, packed: Content) -> int:
-    """How much `packed` holds, as far as 32 MiB, if `content` begins with all of it; else 0. Raises OSError."""
+def _ends_before(content: Content, position: int) -> bool:
+    start = max(0, position - SIGNATURE_BYTES)
+    return content.seek(start, _SEARCHED_BYTES) and len(content.read(start, position - start)) < position - start
+
+
+def has_before(content: Content, position: int, signature: str) -> bool:
+    """The bytes before `position` are those; taken for them where they are too far off in a packed content."""
+    start = max(0, position - SIGNATURE_BYTES)
+    return not content.seek(start, _SEARCHED_BYTES) or digest(content.read(start, position - start)) == signature
+
+
+def begins_with(content: Content, copy: Content) -> bool:
+    """`content` begins with all that `copy` holds, and that is something. Raises OSError."""
+    return copied_bytes(content, copy) > 0
+
+
+def copied_bytes(content: Content, copy: Content) -> int:
+    """How much `copy` holds, as far as 32 MiB, if `content` begins with all of it; else 0. Raises OSError."""
     position = 0
-    while position < _SEARCHED_BYTES and packed.seek(position, _COMPARED_BYTES):
-        block = packed.read(position, _COMPARED_BYTES)
+    while position < _SEARCHED_BYTES and copy.seek(position, _COMPARED_BYTES):
+        block = copy.read(position, _COMPARED_BYTES)
         if not block or content.read(position, len(block)) != block:
             return 0 if block else position
         position += len(block)

@@ -95,7 +95,7 @@ class Lineage:
     def refilled(self, stream: Stream, reading: Generation) -> None:
         """The file of `reading`, of which nothing was given, has changed: what came and went in it may stand in copies."""
         mark = reading.mark(0, 0)
-        if not reading.grow_head():  # what it holds now may have been packed already, and is no other's
+        if not reading.is_itself():  # what it holds now may have been packed already, and is no other's
             self.cut(stream, reading)
         else:
             self._read_missed(stream, mark, family_of(stream.path, self._settings.rotated_folders), None)
@@ -218,9 +218,6 @@ class Lineage:
 
     def _read_missed(self, stream: Stream, mark: Mark, family: Family, home: str | None, *, beside: Generation | None = None) -> None:
         """Generations that came and went between two looks."""
-        for reading in (*stream.generations(), *([beside] if beside is not None else [])):
-            if reading.has_lost_name():  # or its packed copy would be taken for one of them
-                self._roster.lose_name(reading, family)
         waiting = {pending.file_key for pending in stream.pending}
         siblings, is_missing = missed(family, mark, home, lambda key: self._roster.is_open(key) or key in waiting)
         for sibling in siblings:
@@ -241,12 +238,10 @@ class Lineage:
         except OSError as error:
             self._put_off(stream, sibling, error)
             return
-        is_copy = self._roster.is_copy(stream, sibling.path) if content.is_growing else self._roster.is_packed_copy(stream, sibling, beside)
-        if is_copy:  # its generation finds it when it needs it
+        if self._roster.is_copy(stream, sibling, beside):  # its generation finds it when it needs it
             content.close()
             return
         elder = self._roster.elder_in(sibling.file_key, content) if content.is_growing else self._roster.packed_elder(stream, sibling.path)
-        elder = elder or self._roster.mark_in_copy(stream, content)
         if content.is_growing and elder is not None and content.status().st_size <= elder.position:
             content.close()
             return

@@ -131,7 +131,8 @@ class Resumption:
         reading.saw(mark.size_bytes, mark.modified_ns)
         if mark.counted_bytes is not None:
             reading.counted_to = mark.counted_bytes
-        reading.is_complete, reading.modified_ns = is_complete or not content.is_growing, mark.modified_ns
+        is_short = content.status().st_size < mark.position  # a copy, or packed
+        reading.is_complete, reading.modified_ns = is_complete or is_short or not content.is_growing, mark.modified_ns
         reading.is_current = False
         if is_current and stream.current is None:
             stream.current, reading.is_current = reading, True

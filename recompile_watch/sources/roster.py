@@ -8,7 +8,7 @@ from functools import partial
 from recompile_watch.core.errors import SourceError
 from recompile_watch.sources.content import Content, open_content
 from recompile_watch.sources.generation import Generation
-from recompile_watch.sources.identity import copied_bytes, holds, is_packed_from, is_weak, kept_time_s, open_if
+from recompile_watch.sources.identity import begins_with, copied_bytes, holds, is_packed_from, is_weak, kept_time_s, open_if
 from recompile_watch.sources.marks import FORGET_BEYOND, FileKey, Mark
 from recompile_watch.sources.siblings import Family, Sibling, home_of
 from recompile_watch.sources.stream import Clock, Stream
@@ -113,32 +113,24 @@ class Roster:
         """The marks of a path by which a file is known again."""
         return [mark for mark in self._elders.get(path, ()) if not is_weak(mark)]
 
-    def is_copy(self, stream: Stream, path: str) -> bool:
-        """The file holds what was given of one that is read or waits to be found again, and perhaps more."""
-        marks = [*stream.pending, *(reading.mark(reading.position, reading.lines) for reading in stream.generations())]
-        return any(not is_weak(mark) and holds_at(path, mark) for mark in marks)
-
-    def mark_in_copy(self, stream: Stream, copy: Content) -> Mark | None:
-        """Up to where this copy was given by the generation that was copied, when that was given more; None for no such copy."""
-        found = (reading.mark_in_copy(copy) for reading in stream.generations() if copy.is_growing)
-        return next((mark for mark in found if mark is not None), None)
-
-    def is_packed_copy(self, stream: Stream, sibling: Sibling, beside: Generation | None = None) -> bool:
-        """The file that was packed into this one is being read still, or waits to be found again."""
+    def is_copy(self, stream: Stream, sibling: Sibling, beside: Generation | None = None) -> bool:
+        """The file is a copy, packed or not, of one that is being read (`beside` too), or that waits to be found again."""
         by_time = [partial(is_packed_from, modified_ns=sibling.modified_ns, mark=mark) for mark in stream.pending if is_weak(mark)]
-        return any(_is(sibling.path, is_wanted) for is_wanted in by_time) or self._is_packed_from_known(stream, sibling, beside)
+        return any(_is(sibling.path, is_wanted) for is_wanted in by_time) or self._is_copy_by_bytes(stream, sibling, beside)
 
-    def _is_packed_from_known(self, stream: Stream, sibling: Sibling, beside: Generation | None) -> bool:
-        """By its bytes it is the copy of one that is read or sought."""
+    def _is_copy_by_bytes(self, stream: Stream, sibling: Sibling, beside: Generation | None) -> bool:
+        """It holds what was given of one of them, or one of them, or the path's file, begins with all that it holds."""
         open_ones = [*stream.generations(), *([beside] if beside is not None else [])]
         marks = [*stream.pending, *(reading.mark(reading.position, reading.lines) for reading in open_ones)]
-        return any(_is(sibling.path, partial(holds, mark=mark)) for mark in marks if not is_weak(mark))
+        wanted: list[Callable[[Content], bool]] = [partial(holds, mark=mark) for mark in marks if not is_weak(mark)]
+        wanted += [partial(begins_with, reading.content) for reading in open_ones if reading.content.is_growing]
+        return any(_is(sibling.path, is_wanted) for is_wanted in wanted) or _copied_bytes_at(stream.path, sibling.path) > 0
 
     def lose_name(self, reading: Generation, family: Family) -> None:
         """The file of `reading` was deleted: its packed copy, made before, is all by which it can be known again. Raises OSError."""
         since_s = kept_time_s(reading.modified_ns)
         packed = [sibling for sibling in family.members if sibling.is_packed and kept_time_s(sibling.modified_ns) >= since_s]
-        reading.lose_name(max((_copied_bytes(reading, sibling.path) for sibling in packed), default=0))
+        reading.lose_name(max((_copied_bytes(reading.content, sibling.path) for sibling in packed), default=0))
 
     def home(self, stream: Stream, mark: Mark, family: Family) -> tuple[Sibling, Content] | None:
         """As `home_of`, in files that are not read; what is told by its time alone must not be another's by its bytes."""
@@ -146,21 +138,33 @@ class Roster:
         def is_taken(sibling: Sibling) -> bool:
             if self.is_open(sibling.file_key):
                 return True
-            is_known = is_weak(mark) and self._is_packed_from_known(stream, sibling, None)
+            is_known = is_weak(mark) and self._is_copy_by_bytes(stream, sibling, None)
             return is_known or (is_weak(mark) and self.packed_elder(stream, sibling.path) is not None)
 
         return home_of(mark, family, is_taken)
 
 
-def _copied_bytes(reading: Generation, path: str) -> int:
+def _copied_bytes_at(path: str, copy_path: str) -> int:
+    """As `copied_bytes`; 0 where one of them cannot be read."""
     try:
-        packed = open_content(path)
+        content = open_content(path)
     except (OSError, SourceError):
         return 0
     try:
-        return copied_bytes(reading.content, packed)
+        return _copied_bytes(content, copy_path)
     finally:
-        packed.close()
+        content.close()
+
+
+def _copied_bytes(content: Content, copy_path: str) -> int:
+    try:
+        copy = open_content(copy_path)
+    except (OSError, SourceError):
+        return 0
+    try:
+        return copied_bytes(content, copy)
+    finally:
+        copy.close()
 
 
 def _is(path: str, is_wanted: Callable[[Content], bool]) -> bool:

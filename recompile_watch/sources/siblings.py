@@ -59,9 +59,16 @@ def family_of(path: str, folders: Sequence[str] = ()) -> Family:
     return Family(tuple(by_name[name] for name in oldest_first(by_name)), keys)
 
 
-def folders_of(path: str, folders: Sequence[str] = ()) -> list[str]:
-    """The folders in which the family of `path` lies."""
-    return list(dict.fromkeys(folder for folder, _ in _places(path, folders)))
+def folder_stamps(path: str, folders: Sequence[str] = ()) -> tuple[int, ...]:
+    """The times of the folders in which the family of `path` lies: they change when something in there is made, renamed or removed."""
+    return tuple(_modified_ns(folder) for folder in dict.fromkeys(folder for folder, _ in _places(path, folders)))
+
+
+def _modified_ns(folder: str) -> int:
+    try:
+        return os.stat(folder or os.curdir).st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _places(path: str, folders: Sequence[str]) -> list[tuple[str, str]]:
@@ -95,8 +102,10 @@ def home_of(mark: Mark, family: Family, is_taken: Callable[[Sibling], bool]) -> 
     """
     if not mark.head_bytes and not mark.size_bytes:
         return None
+    # A copy that was seen beside it may be older than what was written to it afterwards.
+    since_s = 0 if mark.copied_bytes else kept_time_s(mark.modified_ns)
     for sibling in family.members:
-        if kept_time_s(sibling.modified_ns) < kept_time_s(mark.modified_ns) or is_taken(sibling):
+        if kept_time_s(sibling.modified_ns) < since_s or is_taken(sibling):
             continue
         content = _opened_if_of(sibling, mark)
         if content is not None:

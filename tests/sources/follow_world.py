@@ -220,11 +220,13 @@ class World:
 
     def _go_on_before_the_cut(self) -> None:
         """A copy takes its time: the bot writes on, what is read of that is in no copy, and the watch is killed."""
-        written = set(self.judge.written)
+        written, parts = set(self.judge.written), dict(self.judge.parts)
         for step in (self.write, self.poll, self.commit, self.restart):
             if self.rng.random() < 0.5:
+                self.told.append(f"{step.__name__}, before the cut")
                 step()
         self.judge.let_go(self.judge.written.keys() - written)
+        self.judge.parts |= parts  # one that was finished meanwhile is still the end of the copy
 
     def truncate(self, refill: str = "none") -> None:
         """Cut to nothing without a copy."""
