@@ -5,44 +5,58 @@ So how far a copy goes is noted while both are there: one that is shorter than w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 
-from recompile_watch.core.errors import SourceError
-from recompile_watch.sources.content import open_content
+from recompile_watch.sources.families import names_by_stem
 from recompile_watch.sources.generation import Generation
-from recompile_watch.sources.identity import copied_bytes
-from recompile_watch.sources.siblings import family_of, folder_stamps
+from recompile_watch.sources.identity import copied_bytes, kept_time_s
+from recompile_watch.sources.rotation import parse_rotated_name
+from recompile_watch.sources.siblings import family_of, folder_stamps, places_of
+from recompile_watch.sources.stream import Noted, Stream
 
 TICK_S = 0.01  # the times of files lag behind the clock by up to a tick of the kernel
+_Names = dict[str, dict[str, list[str]]]  # by folder and live log
 
 
-@dataclass(frozen=True, slots=True)
-class Noted:
-    """When it was looked for copies last. log: which generation, in what state. stamps: of the folders; none where they may not tell of all."""
+def note_copies(streams: Iterable[Stream], folders: Sequence[str], now: float) -> None:
+    """After reading: notes how far that goes which lies beside a log and is a copy of it. now: epoch seconds.
 
-    log: tuple[int, tuple[int, int, int]] = (0, (-1, 0, 0))
-    stamps: tuple[int, ...] = ()
+    A log that did not change costs nothing, a folder in which nothing was made one `stat` for each log in it, else one listing.
+    """
+    names: _Names = {}
+    for stream in streams:
+        log = stream.current
+        if log is not None and (log.number, log.seen) != stream.noted.log:
+            with suppress(OSError):  # told when it is read
+                stream.noted = _look_beside(stream.noted, log, folders, names, now)
 
 
-def note_copies(noted: Noted, log: Generation, folders: Sequence[str], now: float) -> Noted:
-    """After reading: notes how far that goes which lies beside `log` and is a copy of it. now: epoch seconds. Raises OSError."""
-    state = log.number, log.seen
-    if state == noted.log or not log.is_as_seen():
+def _look_beside(noted: Noted, log: Generation, folders: Sequence[str], names: _Names, now: float) -> Noted:
+    if not log.is_as_seen():
         return noted
     stamps = folder_stamps(log.stream, folders)
     if stamps != noted.stamps or log.number != noted.log[0]:
-        siblings = family_of(log.stream, folders).members
-        log.note_copy(max((_copied_bytes(log, sibling.path) for sibling in siblings if not sibling.is_packed), default=0))
-    return Noted(state, stamps if max(stamps) / 1e9 < now - TICK_S else ())
+        log.note_copy(_most(log, _plain_siblings(log.stream, folders, names)))
+    return Noted((log.number, log.seen), stamps if max(stamps) / 1e9 < now - TICK_S else ())
 
 
-def _copied_bytes(log: Generation, path: str) -> int:
-    try:
-        copy = open_content(path)
-    except (OSError, SourceError):
-        return 0
-    try:
-        return copied_bytes(log.content, copy)
-    finally:
-        copy.close()
+def _plain_siblings(path: str, folders: Sequence[str], names: _Names) -> Iterator[str]:
+    for folder, live in places_of(path, folders):
+        if folder not in names:
+            names[folder] = names_by_stem(folder)
+        for name in names[folder].get(live, ()):
+            if name != live and not parse_rotated_name(name).is_packed:
+                yield os.path.join(folder, name)
+
+
+def lose_name(reading: Generation, folders: Sequence[str]) -> None:
+    """The file of `reading` was deleted: its packed copy, made before, is all by which it can be known again. Raises OSError."""
+    siblings = family_of(reading.stream, folders).members
+    since_s = kept_time_s(reading.modified_ns)
+    reading.lose_name(_most(reading, (sibling.path for sibling in siblings if sibling.is_packed and kept_time_s(sibling.modified_ns) >= since_s)))
+
+
+def _most(log: Generation, paths: Iterable[str]) -> int:
+    return max((copied_bytes(log.content, path) for path in paths), default=0)

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from fnmatch import fnmatch
 
 from recompile_watch.core.errors import SourceError
 from recompile_watch.core.heard import Trouble, TroubleKind
 from recompile_watch.sources.content import PlainContent
-from recompile_watch.sources.copies import TICK_S, note_copies
+from recompile_watch.sources.copies import TICK_S, lose_name, note_copies
 from recompile_watch.sources.discover import Discovery, Found, obstacle
 from recompile_watch.sources.follow_settings import FollowSettings
 from recompile_watch.sources.generation import Generation, Outcome
@@ -73,7 +72,7 @@ class Follower:
         if self._clock.seconds >= self._check_at:
             self._check_paths()
         self._read(now, budget_bytes)
-        self._note_copies(now)
+        note_copies(self._streams.values(), self._settings.rotated_folders, now)
         heard: list[News] = [*self._given, *self._troubles.news()]
         self._given.clear()
         return heard
@@ -287,7 +286,7 @@ class Follower:
             self._check_path(stream)  # what lies where by now decides what is read first
             return 1
         if heard is Outcome.NAMELESS:
-            self._lineage.lose_name(stream, reading)
+            lose_name(reading, self._settings.rotated_folders)
             return 1
         if heard is Outcome.WORKED:
             return reading.block_bytes
@@ -304,12 +303,6 @@ class Follower:
         self._roster.finished[stream.path, reading.number] = reading
         self._lineage.drop(stream, reading)
         self._fail(stream, text)
-
-    def _note_copies(self, now: float) -> None:
-        for stream in self._streams.values():
-            if stream.current is not None:
-                with suppress(OSError):  # told when it is read
-                    stream.noted = note_copies(stream.noted, stream.current, self._settings.rotated_folders, now)
 
     def _reading(self, path: str, number: int) -> Generation | None:
         stream = self._streams.get(path)

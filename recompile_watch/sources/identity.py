@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from hashlib import blake2b
 
+from recompile_watch.core.errors import SourceError
 from recompile_watch.sources.content import Content, open_content
 from recompile_watch.sources.marks import Mark
 
@@ -72,19 +73,24 @@ def has_before(content: Content, position: int, signature: str) -> bool:
     return not content.seek(start, _SEARCHED_BYTES) or digest(content.read(start, position - start)) == signature
 
 
-def begins_with(content: Content, copy: Content) -> bool:
-    """`content` begins with all that `copy` holds, and that is something. Raises OSError."""
-    return copied_bytes(content, copy) > 0
+def copied_bytes(content: Content, copy_path: str) -> int:
+    """How much the file at `copy_path` holds, as far as 32 MiB, if `content` begins with all of it; else 0, and where it cannot be read.
 
-
-def copied_bytes(content: Content, copy: Content) -> int:
-    """How much `copy` holds, as far as 32 MiB, if `content` begins with all of it; else 0. Raises OSError."""
+    Raises OSError when `content` cannot be.
+    """
+    try:
+        copy = open_content(copy_path)
+    except (OSError, SourceError):
+        return 0
     position = 0
-    while position < _SEARCHED_BYTES and copy.seek(position, _COMPARED_BYTES):
-        block = copy.read(position, _COMPARED_BYTES)
-        if not block or content.read(position, len(block)) != block:
-            return 0 if block else position
-        position += len(block)
+    try:
+        while position < _SEARCHED_BYTES and copy.seek(position, _COMPARED_BYTES):
+            block = copy.read(position, _COMPARED_BYTES)
+            if not block or content.read(position, len(block)) != block:
+                return 0 if block else position
+            position += len(block)
+    finally:
+        copy.close()
     return position
 
 

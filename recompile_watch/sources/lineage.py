@@ -100,10 +100,6 @@ class Lineage:
         else:
             self._read_missed(stream, mark, family_of(stream.path, self._settings.rotated_folders), None)
 
-    def lose_name(self, stream: Stream, reading: Generation) -> None:
-        """The file of `reading` was deleted: it is known from now on by what its packed copy, if there is one, holds of it."""
-        self._roster.lose_name(reading, family_of(stream.path, self._settings.rotated_folders))
-
     def end(self, stream: Stream, reading: Generation) -> None:
         """Everything of `reading` was given but an unfinished last line, which is given now. Raises OSError."""
         rest = reading.rest()

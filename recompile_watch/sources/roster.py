@@ -8,7 +8,7 @@ from functools import partial
 from recompile_watch.core.errors import SourceError
 from recompile_watch.sources.content import Content, open_content
 from recompile_watch.sources.generation import Generation
-from recompile_watch.sources.identity import begins_with, copied_bytes, holds, is_packed_from, is_weak, kept_time_s, open_if
+from recompile_watch.sources.identity import copied_bytes, holds, is_packed_from, is_weak, open_if
 from recompile_watch.sources.marks import FORGET_BEYOND, FileKey, Mark
 from recompile_watch.sources.siblings import Family, Sibling, home_of
 from recompile_watch.sources.stream import Clock, Stream
@@ -122,15 +122,10 @@ class Roster:
         """It holds what was given of one of them, or one of them, or the path's file, begins with all that it holds."""
         open_ones = [*stream.generations(), *([beside] if beside is not None else [])]
         marks = [*stream.pending, *(reading.mark(reading.position, reading.lines) for reading in open_ones)]
-        wanted: list[Callable[[Content], bool]] = [partial(holds, mark=mark) for mark in marks if not is_weak(mark)]
-        wanted += [partial(begins_with, reading.content) for reading in open_ones if reading.content.is_growing]
-        return any(_is(sibling.path, is_wanted) for is_wanted in wanted) or _copied_bytes_at(stream.path, sibling.path) > 0
-
-    def lose_name(self, reading: Generation, family: Family) -> None:
-        """The file of `reading` was deleted: its packed copy, made before, is all by which it can be known again. Raises OSError."""
-        since_s = kept_time_s(reading.modified_ns)
-        packed = [sibling for sibling in family.members if sibling.is_packed and kept_time_s(sibling.modified_ns) >= since_s]
-        reading.lose_name(max((_copied_bytes(reading.content, sibling.path) for sibling in packed), default=0))
+        if any(not is_weak(mark) and _is(sibling.path, partial(holds, mark=mark)) for mark in marks):
+            return True
+        plain = [reading.content for reading in open_ones if reading.content.is_growing]
+        return any(copied_bytes(content, sibling.path) for content in plain) or _is_beginning(sibling.path, stream.path)
 
     def home(self, stream: Stream, mark: Mark, family: Family) -> tuple[Sibling, Content] | None:
         """As `home_of`, in files that are not read; what is told by its time alone must not be another's by its bytes."""
@@ -144,27 +139,12 @@ class Roster:
         return home_of(mark, family, is_taken)
 
 
-def _copied_bytes_at(path: str, copy_path: str) -> int:
-    """As `copied_bytes`; 0 where one of them cannot be read."""
+def _is_beginning(copy_path: str, path: str) -> bool:
+    """The file at `path` begins with all that `copy_path` holds; False where it cannot be read."""
     try:
-        content = open_content(path)
+        return _is(path, lambda content: copied_bytes(content, copy_path) > 0)
     except (OSError, SourceError):
-        return 0
-    try:
-        return _copied_bytes(content, copy_path)
-    finally:
-        content.close()
-
-
-def _copied_bytes(content: Content, copy_path: str) -> int:
-    try:
-        copy = open_content(copy_path)
-    except (OSError, SourceError):
-        return 0
-    try:
-        return copied_bytes(content, copy)
-    finally:
-        copy.close()
+        return False
 
 
 def _is(path: str, is_wanted: Callable[[Content], bool]) -> bool:

@@ -49,7 +49,7 @@ def family_of(path: str, folders: Sequence[str] = ()) -> Family:
     """What lies beside `path`, and beside the file it leads to, and in `folders`; unreadable folders hold nothing."""
     keys: dict[str, FileKey] = {}
     by_name: dict[str, Sibling] = {}
-    for folder, live in _places(path, folders):
+    for folder, live in places_of(path, folders):
         for entry_path, status in _files(folder):
             key = status.st_dev, status.st_ino
             keys.setdefault(entry_path, key)
@@ -61,7 +61,7 @@ def family_of(path: str, folders: Sequence[str] = ()) -> Family:
 
 def folder_stamps(path: str, folders: Sequence[str] = ()) -> tuple[int, ...]:
     """The times of the folders in which the family of `path` lies: they change when something in there is made, renamed or removed."""
-    return tuple(_modified_ns(folder) for folder in dict.fromkeys(folder for folder, _ in _places(path, folders)))
+    return tuple(_modified_ns(folder) for folder in dict.fromkeys(folder for folder, _ in places_of(path, folders)))
 
 
 def _modified_ns(folder: str) -> int:
@@ -71,7 +71,8 @@ def _modified_ns(folder: str) -> int:
         return 0
 
 
-def _places(path: str, folders: Sequence[str]) -> list[tuple[str, str]]:
+def places_of(path: str, folders: Sequence[str]) -> list[tuple[str, str]]:
+    """The folders in which the family of `path` lies, and the name of its live log there."""
     places = [os.path.split(path), os.path.split(os.path.realpath(path))]
     places += [(folder, os.path.basename(path)) for folder in folders]
     return list(dict.fromkeys((os.path.realpath(folder), name) for folder, name in places))

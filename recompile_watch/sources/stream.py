@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from recompile_watch.core.heard import Trouble, TroubleKind
-from recompile_watch.sources.copies import Noted
 from recompile_watch.sources.generation import Generation
 from recompile_watch.sources.late import Late
 from recompile_watch.sources.marks import FileKey, Mark
@@ -48,6 +47,14 @@ class Pause:
     def reset(self) -> None:
         """It worked."""
         self.until = self._length = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """The last look for copies. log: of which generation, in what state; stamps: of the folders, none where they may not tell of all."""
+
+    log: tuple[int, tuple[int, int, int]] = (0, (-1, 0, 0))
+    stamps: tuple[int, ...] = ()
 
 
 @dataclass(slots=True)
