@@ -122,6 +122,7 @@ class Generation:
     def move_to(self, content: Content) -> None:
         """The same bytes go on in another file, which a packed content gets ready for. Raises OSError."""
         status = content.status()
+        self.head = content.read(0, SIGNATURE_BYTES)
         self.content, self.device, self.inode = content, status.st_dev, status.st_ino
         self._seen, self._is_drained, self.is_complete, self._is_nameless = (-1, 0, 0), False, True, False
 
