@@ -212,21 +212,30 @@ class World:
             return
         if self.style == "plain":
             self._shift()
-            shutil.copyfile(self.path, self._rotated(1))
-            self._stamp(self._rotated(1))
-            if not self.is_down:
-                self._go_on_before_the_cut()
+            self._copy(self._rotated(1))
         self._truncate(refill)
 
-    def _go_on_before_the_cut(self) -> None:
-        """A copy takes its time: the bot writes on, what is read of that is in no copy, and the watch is killed."""
+    def _copy(self, copy: Path) -> None:
+        """A copy takes its time, and so does the cut: what is written when it was made is in no file then."""
+        with copy.open("xb") as file:
+            if self.rng.random() < 0.3:
+                file.write(self.path.read_bytes()[: self.rng.randrange(self.path.stat().st_size + 1)])
+                file.flush()
+                self._stamp(copy)
+                self._go_on("while it is copied")
+            file.write(self.path.read_bytes()[file.tell() :])
+        self._stamp(copy)
         written, parts = set(self.judge.written), dict(self.judge.parts)
-        for step in (self.write, self.poll, self.commit, self.restart):
-            if self.rng.random() < 0.5:
-                self.told.append(f"{step.__name__}, before the cut")
-                step()
+        self._go_on("before the cut")
         self.judge.let_go(self.judge.written.keys() - written)
         self.judge.parts |= parts  # one that was finished meanwhile is still the end of the copy
+
+    def _go_on(self, when: str) -> None:
+        """The bot writes, the watch looks and is killed."""
+        for step in () if self.is_down else (self.write, self.poll, self.commit, self.restart):
+            if self.rng.random() < 0.5:
+                self.told.append(f"{step.__name__} {when}")
+                step()
 
     def truncate(self, refill: str = "none") -> None:
         """Cut to nothing without a copy."""
