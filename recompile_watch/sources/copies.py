@@ -6,13 +6,13 @@ So how far a copy goes is noted while both are there: one that is shorter than w
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 from recompile_watch.sources.families import names_by_stem
 from recompile_watch.sources.generation import Generation
 from recompile_watch.sources.identity import copied_bytes, kept_time_s
-from recompile_watch.sources.rotation import parse_rotated_name
+from recompile_watch.sources.rotation import oldest_first, parse_rotated_name
 from recompile_watch.sources.siblings import family_of, folder_stamps, places_of
 from recompile_watch.sources.stream import Noted, Stream
 
@@ -23,7 +23,8 @@ _Names = dict[str, dict[str, list[str]]]  # by folder and live log
 def note_copies(streams: Iterable[Stream], folders: Sequence[str], now: float) -> None:
     """After reading: notes how far that goes which lies beside a log and is a copy of it. now: epoch seconds.
 
-    A log that did not change costs nothing, a folder in which nothing was made one `stat` for each log in it, else one listing.
+    A log that did not change costs nothing; one that did, a `stat` of its folder and of its youngest sibling; and a folder in which
+    something was made, renamed or removed, one listing.
     """
     names: _Names = {}
     for stream in streams:
@@ -37,26 +38,28 @@ def _look_beside(noted: Noted, log: Generation, folders: Sequence[str], names: _
     if not log.is_as_seen():
         return noted
     stamps = folder_stamps(log.stream, folders)
-    if stamps != noted.stamps or log.number != noted.log[0]:
-        log.note_copy(_most(log, _plain_siblings(log.stream, folders, names)))
-    return Noted((log.number, log.seen), stamps if max(stamps) / 1e9 < now - TICK_S else ())
+    sibling = noted.sibling if stamps == noted.stamps else _youngest(log.stream, folders, names)
+    size_bytes = os.stat(sibling).st_size if sibling is not None else 0
+    if log.number != noted.log[0] or (sibling, size_bytes) != (noted.sibling, noted.size_bytes):
+        log.note_copy(copied_bytes(log.content, sibling) if sibling is not None else 0)
+    is_settled = max(stamps) / 1e9 < now - TICK_S
+    return Noted((log.number, log.seen), stamps if is_settled else (), sibling, size_bytes)
 
 
-def _plain_siblings(path: str, folders: Sequence[str], names: _Names) -> Iterator[str]:
+def _youngest(path: str, folders: Sequence[str], names: _Names) -> str | None:
+    """The sibling that was made last, by its name: a copy that is made now; packed ones are made of such."""
     for folder, live in places_of(path, folders):
         if folder not in names:
             names[folder] = names_by_stem(folder)
-        for name in names[folder].get(live, ()):
-            if name != live and not parse_rotated_name(name).is_packed:
-                yield os.path.join(folder, name)
+        rotated = [name for name in names[folder].get(live, ()) if name != live and not parse_rotated_name(name).is_packed]
+        if rotated:
+            return os.path.join(folder, oldest_first(rotated)[-1])
+    return None
 
 
 def lose_name(reading: Generation, folders: Sequence[str]) -> None:
     """The file of `reading` was deleted: its packed copy, made before, is all by which it can be known again. Raises OSError."""
-    siblings = family_of(reading.stream, folders).members
     since_s = kept_time_s(reading.modified_ns)
-    reading.lose_name(_most(reading, (sibling.path for sibling in siblings if sibling.is_packed and kept_time_s(sibling.modified_ns) >= since_s)))
-
-
-def _most(log: Generation, paths: Iterable[str]) -> int:
-    return max((copied_bytes(log.content, path) for path in paths), default=0)
+    siblings = family_of(reading.stream, folders).members
+    packed = [sibling.path for sibling in siblings if sibling.is_packed and kept_time_s(sibling.modified_ns) >= since_s]
+    reading.lose_name(max((copied_bytes(reading.content, path) for path in packed), default=0))

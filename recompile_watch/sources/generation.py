@@ -167,9 +167,9 @@ class Generation:
         self._copied = copied_bytes, digest(self.content.read(start, copied_bytes - start)) if copied_bytes else ""
 
     def was_filled(self, status: os.stat_result, clock: float) -> bool:
-        """Nothing was given of the path's file yet, and it has changed since it was looked at; said once a poll at most."""
+        """Nothing was given of the file yet, and it has changed since it was looked at; said once a poll at most."""
         is_same = self._seen[:2] == (status.st_size, status.st_mtime_ns)
-        if not self.is_current or self.position or self._seen[0] < 0 or is_same or self._announced_at == clock:
+        if self.is_complete or self.position or self._seen[0] < 0 or is_same or self._announced_at == clock:
             return False
         self._announced_at = clock
         return True

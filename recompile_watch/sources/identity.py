@@ -22,8 +22,8 @@ def digest(raw: bytes) -> str:
 
 
 def is_weak(mark: Mark) -> bool:
-    """Nothing was given or copied of the file: its first bytes may be a banner like any other's, and its time tells more."""
-    return not mark.tail_bytes and not mark.copied_bytes
+    """Nothing was given of the file: its first bytes may be a banner like any other's, and its time tells more."""
+    return not mark.tail_bytes
 
 
 def given_end(mark: Mark) -> int:
@@ -31,13 +31,13 @@ def given_end(mark: Mark) -> int:
     return mark.given or (mark.position if mark.tail_bytes else 0)
 
 
-def is_packed_from(content: Content, modified_ns: int, mark: Mark) -> bool:
-    """What was packed into `content`, changed then, is the file of `mark`: a weak one is told by its time, which packers keep.
+def is_copy_of(content: Content, modified_ns: int, mark: Mark) -> bool:
+    """`content`, changed then, was packed or copied from the file of a weak `mark`: packers keep its time, and a copy was seen.
 
     Raises OSError.
     """
-    is_same_time = kept_time_s(modified_ns) == kept_time_s(mark.modified_ns)
-    return not content.is_growing and (is_same_time or not is_weak(mark)) and holds(content, mark)
+    is_packed = not content.is_growing and kept_time_s(modified_ns) == kept_time_s(mark.modified_ns)
+    return (is_packed and holds(content, mark)) or is_seen_copy(content, mark)
 
 
 def kept_time_s(modified_ns: int) -> int:
@@ -54,21 +54,21 @@ def holds(content: Content, mark: Mark) -> bool:
     if mark.tail_bytes < min(end, SIGNATURE_BYTES):
         return False
     head = content.read(0, mark.head_bytes)
-    has_copied = bool(mark.copied_bytes) and has_before(content, mark.copied_bytes, mark.copied_hash)
-    if len(head) == mark.head_bytes and head and digest(head) != mark.head_hash:
+    is_copy = mark.copied_bytes < end and is_seen_copy(content, mark)  # before the end: a packed content reads forward only
+    if len(head) < mark.head_bytes or (head and digest(head) != mark.head_hash):
+        return is_copy
+    return is_copy or not mark.tail_bytes or has_before(content, end, mark.tail_hash)
+
+
+def is_seen_copy(content: Content, mark: Mark) -> bool:
+    """`content` is the copy that was seen beside the file of `mark`: it ends where that did, with the same bytes. Raises OSError."""
+    if not mark.copied_bytes or not has_before(content, mark.copied_bytes, mark.copied_hash):
         return False
-    if mark.copied_bytes > end or len(head) < mark.head_bytes or _ends_before(content, end):
-        return has_copied
-    return not mark.tail_bytes or has_before(content, end, mark.tail_hash)
-
-
-def _ends_before(content: Content, position: int) -> bool:
-    start = max(0, position - SIGNATURE_BYTES)
-    return content.seek(start, _SEARCHED_BYTES) and len(content.read(start, position - start)) < position - start
+    return content.seek(mark.copied_bytes, _SEARCHED_BYTES) and not content.read(mark.copied_bytes, 1)
 
 
 def has_before(content: Content, position: int, signature: str) -> bool:
-    """The bytes before `position` are those; taken for them where they are too far off in a packed content."""
+    """The bytes before `position` are those; taken for them where they are too far off in a packed content. Raises OSError."""
     start = max(0, position - SIGNATURE_BYTES)
     return not content.seek(start, _SEARCHED_BYTES) or digest(content.read(start, position - start)) == signature
 

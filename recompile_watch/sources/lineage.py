@@ -93,12 +93,19 @@ class Lineage:
             self._finish(stream, reading, is_gone=True)
 
     def refilled(self, stream: Stream, reading: Generation) -> None:
-        """The file of `reading`, of which nothing was given, has changed: what came and went in it may stand in copies."""
+        """The file of `reading`, of which nothing was given, has changed: what came and went in it may stand in copies, or it is one."""
         mark = reading.mark(0, 0)
         if not reading.is_itself():  # what it holds now may have been packed already, and is no other's
             self.cut(stream, reading)
-        else:
-            self._read_missed(stream, mark, family_of(stream.path, self._settings.rotated_folders), None)
+            return
+        family = family_of(stream.path, self._settings.rotated_folders)
+        if reading.is_current:
+            self._read_missed(stream, mark, family, None)
+            return
+        sibling = next((sibling for sibling in family.members if sibling.file_key == reading.file_key), None)
+        if sibling is not None and self._roster.is_copy(stream, sibling):  # empty when it was found: it was being made
+            self._finish(stream, reading, is_gone=True)
+            reading.content.close()
 
     def end(self, stream: Stream, reading: Generation) -> None:
         """Everything of `reading` was given but an unfinished last line, which is given now. Raises OSError."""

@@ -8,7 +8,7 @@ from functools import partial
 from recompile_watch.core.errors import SourceError
 from recompile_watch.sources.content import Content, open_content
 from recompile_watch.sources.generation import Generation
-from recompile_watch.sources.identity import copied_bytes, holds, is_packed_from, is_weak, open_if
+from recompile_watch.sources.identity import copied_bytes, holds, is_copy_of, is_weak, open_if
 from recompile_watch.sources.marks import FORGET_BEYOND, FileKey, Mark
 from recompile_watch.sources.siblings import Family, Sibling, home_of
 from recompile_watch.sources.stream import Clock, Stream
@@ -114,17 +114,19 @@ class Roster:
         return [mark for mark in self._elders.get(path, ()) if not is_weak(mark)]
 
     def is_copy(self, stream: Stream, sibling: Sibling, beside: Generation | None = None) -> bool:
-        """The file is a copy, packed or not, of one that is being read (`beside` too), or that waits to be found again."""
-        by_time = [partial(is_packed_from, modified_ns=sibling.modified_ns, mark=mark) for mark in stream.pending if is_weak(mark)]
-        return any(_is(sibling.path, is_wanted) for is_wanted in by_time) or self._is_copy_by_bytes(stream, sibling, beside)
+        """The file is a copy, packed or not, of another that is being read (`beside` too), or that waits to be found again."""
+        weak = [mark for mark in stream.pending if is_weak(mark)]
+        is_one = any(_is(sibling.path, partial(is_copy_of, modified_ns=sibling.modified_ns, mark=mark)) for mark in weak)
+        return is_one or self._is_copy_by_bytes(stream, sibling, beside)
 
     def _is_copy_by_bytes(self, stream: Stream, sibling: Sibling, beside: Generation | None) -> bool:
         """It holds what was given of one of them, or one of them, or the path's file, begins with all that it holds."""
         open_ones = [*stream.generations(), *([beside] if beside is not None else [])]
-        marks = [*stream.pending, *(reading.mark(reading.position, reading.lines) for reading in open_ones)]
+        others = [reading for reading in open_ones if reading.file_key != sibling.file_key]
+        marks = [*stream.pending, *(reading.mark(reading.position, reading.lines) for reading in others)]
         if any(not is_weak(mark) and _is(sibling.path, partial(holds, mark=mark)) for mark in marks):
             return True
-        plain = [reading.content for reading in open_ones if reading.content.is_growing]
+        plain = [reading.content for reading in others if reading.content.is_growing]
         return any(copied_bytes(content, sibling.path) for content in plain) or _is_beginning(sibling.path, stream.path)
 
     def home(self, stream: Stream, mark: Mark, family: Family) -> tuple[Sibling, Content] | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from recompile_watch.core.errors import SourceError
 from recompile_watch.sources.content import Content
-from recompile_watch.sources.identity import holds, is_packed_from, is_weak, kept_time_s, open_if
+from recompile_watch.sources.identity import holds, is_copy_of, is_weak, kept_time_s, open_if
 from recompile_watch.sources.marks import FileKey, Mark
 from recompile_watch.sources.rotation import oldest_first, parse_rotated_name
 
@@ -116,7 +116,7 @@ def home_of(mark: Mark, family: Family, is_taken: Callable[[Sibling], bool]) -> 
 
 def _opened_if_of(sibling: Sibling, mark: Mark) -> Content | None:
     def is_of(content: Content) -> bool:
-        return is_packed_from(content, sibling.modified_ns, mark) if is_weak(mark) else holds(content, mark)
+        return is_copy_of(content, sibling.modified_ns, mark) if is_weak(mark) else holds(content, mark)
 
     try:
         return open_if(sibling.path, is_of)

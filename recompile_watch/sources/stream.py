@@ -51,10 +51,16 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """The last look for copies. log: of which generation, in what state; stamps: of the folders, none where they may not tell of all."""
+    """The last look for copies.
+
+    log: of which generation, in what state. stamps: of the folders, none where they may not tell of all. sibling: the youngest file
+    beside it, and its size then.
+    """
 
     log: tuple[int, tuple[int, int, int]] = (0, (-1, 0, 0))
     stamps: tuple[int, ...] = ()
+    sibling: str | None = None
+    size_bytes: int = 0
 
 
 @dataclass(slots=True)

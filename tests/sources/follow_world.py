@@ -219,7 +219,7 @@ class World:
         """A copy takes its time, and so does the cut: what is written when it was made is in no file then."""
         with copy.open("xb") as file:
             if self.rng.random() < 0.3:
-                file.write(self.path.read_bytes()[: self.rng.randrange(self.path.stat().st_size + 1)])
+                file.write(self.path.read_bytes()[: self.rng.choice((0, self.rng.randrange(self.path.stat().st_size + 1)))])
                 file.flush()
                 self._stamp(copy)
                 self._go_on("while it is copied")
