@@ -38,12 +38,13 @@ def _look_beside(noted: Noted, log: Generation, folders: Sequence[str], names: _
     if not log.is_as_seen():
         return noted
     stamps = folder_stamps(log.stream, folders)
-    sibling = noted.sibling if stamps == noted.stamps else _youngest(log.stream, folders, names)
-    size_bytes = os.stat(sibling).st_size if sibling is not None else 0
-    if log.number != noted.log[0] or (sibling, size_bytes) != (noted.sibling, noted.size_bytes):
-        log.note_copy(copied_bytes(log.content, sibling) if sibling is not None else 0)
+    path = noted.sibling if stamps == noted.stamps else _youngest(log.stream, folders, names)
+    status = os.stat(path) if path is not None else None
+    state = (status.st_ino, status.st_size) if status is not None else (0, 0)
+    if log.number != noted.log[0] or (path, state) != (noted.sibling, noted.sibling_state):
+        log.note_copy(copied_bytes(log.content, path) if path is not None else 0)
     is_settled = max(stamps) / 1e9 < now - TICK_S
-    return Noted((log.number, log.seen), stamps if is_settled else (), sibling, size_bytes)
+    return Noted((log.number, log.seen), stamps if is_settled else (), path, state)
 
 
 def _youngest(path: str, folders: Sequence[str], names: _Names) -> str | None:

@@ -124,7 +124,7 @@ class Roster:
         open_ones = [*stream.generations(), *([beside] if beside is not None else [])]
         others = [reading for reading in open_ones if reading.file_key != sibling.file_key]
         marks = [*stream.pending, *(reading.mark(reading.position, reading.lines) for reading in others)]
-        if any(not is_weak(mark) and _is(sibling.path, partial(holds, mark=mark)) for mark in marks):
+        if any(not is_weak(mark) and holds_at(sibling.path, mark) for mark in marks):
             return True
         plain = [reading.content for reading in others if reading.content.is_growing]
         return any(copied_bytes(content, sibling.path) for content in plain) or _is_beginning(sibling.path, stream.path)

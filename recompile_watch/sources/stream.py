@@ -54,13 +54,13 @@ class Noted:
     """The last look for copies.
 
     log: of which generation, in what state. stamps: of the folders, none where they may not tell of all. sibling: the youngest file
-    beside it, and its size then.
+    beside it, and its inode and size then.
     """
 
     log: tuple[int, tuple[int, int, int]] = (0, (-1, 0, 0))
     stamps: tuple[int, ...] = ()
     sibling: str | None = None
-    size_bytes: int = 0
+    sibling_state: tuple[int, int] = (0, 0)
 
 
 @dataclass(slots=True)
