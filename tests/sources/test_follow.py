@@ -303,6 +303,30 @@ def test_a_copy_that_lay_beside_a_log_when_it_was_seen_first(watch: Watch, is_cu
     assert not watch.troubles(TroubleKind.GAP)
 
 
+@pytest.mark.parametrize("is_down", [False, True], ids=["running", "down"])
+def test_a_copy_that_is_being_made(watch: Watch, is_down: bool) -> None:
+    """The log and its copy, empty still, are seen at once; then it is made and the log cut, which is seen or not: all is given once."""
+    log, copy = watch.folder / "bot.log", watch.folder / "bot.log.1"
+    watch.poll()
+    append(log, BANNER + b"one\n")
+    aged(log, 2)
+    copy.touch()
+    aged(copy, 3)
+    given = watch.poll(budget_bytes=1)
+    append(copy, log.read_bytes()[:1100])  # no more than the banner
+    append(log, b"two\n")
+    given += watch.poll()
+    copy.write_bytes(log.read_bytes())
+    append(log, b"three\n")
+    given += watch.polls(2)
+    log.write_bytes(BANNER + b"four\n")
+    if is_down:
+        watch.restart()
+    given += watch.polls(30)
+    assert given == BANNER + b"one\ntwo\nthree\n" + BANNER + b"four\n"
+    assert not watch.troubles(TroubleKind.GAP)
+
+
 def test_cut_without_a_copy_is_a_gap(watch: Watch) -> None:
     """What was written before the cut and after the last poll is gone: that is said, with what to do."""
     log = watch.folder / "bot.log"
