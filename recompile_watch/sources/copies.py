@@ -42,7 +42,8 @@ def _look_beside(noted: Noted, log: Generation, folders: Sequence[str], names: _
     status = os.stat(path) if path is not None else None
     state = (status.st_ino, status.st_size) if status is not None else (0, 0)
     if log.number != noted.log[0] or (path, state) != (noted.sibling, noted.sibling_state):
-        log.note_copy(copied_bytes(log.content, path) if path is not None else 0)
+        is_other = status is not None and (status.st_dev, status.st_ino) != log.file_key  # the log itself, renamed just now
+        log.note_copy(copied_bytes(log.content, path) if path is not None and is_other else 0)
     is_settled = max(stamps) / 1e9 < now - TICK_S
     return Noted((log.number, log.seen), stamps if is_settled else (), path, state)
 

@@ -62,9 +62,11 @@ def holds(content: Content, mark: Mark) -> bool:
 
 def is_seen_copy(content: Content, mark: Mark) -> bool:
     """`content` is the copy that was seen beside the file of `mark`: it ends where that did, with the same bytes. Raises OSError."""
-    if not mark.copied_bytes or not has_before(content, mark.copied_bytes, mark.copied_hash):
+    start = max(0, mark.copied_bytes - SIGNATURE_BYTES)
+    if not mark.copied_bytes or not content.seek(start, _SEARCHED_BYTES):
         return False
-    return content.seek(mark.copied_bytes, _SEARCHED_BYTES) and not content.read(mark.copied_bytes, 1)
+    end = content.read(start, mark.copied_bytes - start + 1)
+    return len(end) == mark.copied_bytes - start and digest(end) == mark.copied_hash
 
 
 def has_before(content: Content, position: int, signature: str) -> bool:

@@ -75,6 +75,7 @@ class Lineage:
         """The file of `reading` was cut short in place: what was not read may stand in a copy; what is there now is new."""
         mark, live, was_current = reading.mark(reading.position, reading.lines), reading.content, reading.is_current
         family = family_of(stream.path, self._settings.rotated_folders)
+        self._drop_copies(stream, family)
         home = self._roster.home(stream, mark, family)
         if was_current:
             self._retire(stream, reading)
@@ -102,10 +103,15 @@ class Lineage:
         if reading.is_current:
             self._read_missed(stream, mark, family, None)
             return
-        sibling = next((sibling for sibling in family.members if sibling.file_key == reading.file_key), None)
-        if sibling is not None and self._roster.is_copy(stream, sibling):  # empty when it was found: it was being made
-            self._finish(stream, reading, is_gone=True)
-            reading.content.close()
+        self._drop_copies(stream, family)
+
+    def _drop_copies(self, stream: Stream, family: Family) -> None:
+        """What was empty when it was found, as a copy that is being made, is not read on its own."""
+        for sibling in family.members:
+            reading = self._roster.owner(sibling.file_key)
+            if reading is not None and reading in stream.older and not reading.position and self._roster.is_copy(stream, sibling):
+                self._finish(stream, reading, is_gone=True)
+                reading.content.close()
 
     def end(self, stream: Stream, reading: Generation) -> None:
         """Everything of `reading` was given but an unfinished last line, which is given now. Raises OSError."""
