@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from recompile_watch.sources.families import names_by_stem
 from recompile_watch.sources.generation import Generation
-from recompile_watch.sources.identity import copied_bytes, kept_time_s
+from recompile_watch.sources.identity import copied_bytes_at, kept_time_s
 from recompile_watch.sources.rotation import oldest_first, parse_rotated_name
 from recompile_watch.sources.siblings import family_of, folder_stamps, places_of
 from recompile_watch.sources.stream import Noted, Stream
@@ -43,7 +43,7 @@ def _look_beside(noted: Noted, log: Generation, folders: Sequence[str], names: _
     state = (status.st_ino, status.st_size) if status is not None else (0, 0)
     if log.number != noted.log[0] or (path, state) != (noted.sibling, noted.sibling_state):
         is_other = status is not None and (status.st_dev, status.st_ino) != log.file_key  # the log itself, renamed just now
-        log.note_copy(copied_bytes(log.content, path) if path is not None and is_other else 0)
+        log.note_copy(copied_bytes_at(log.content, path) if path is not None and is_other else 0)
     is_settled = max(stamps) / 1e9 < now - TICK_S
     return Noted((log.number, log.seen), stamps if is_settled else (), path, state)
 
@@ -64,4 +64,4 @@ def lose_name(reading: Generation, folders: Sequence[str]) -> None:
     since_s = kept_time_s(reading.modified_ns)
     siblings = family_of(reading.stream, folders).members
     packed = [sibling.path for sibling in siblings if sibling.is_packed and kept_time_s(sibling.modified_ns) >= since_s]
-    reading.lose_name(max((copied_bytes(reading.content, path) for path in packed), default=0))
+    reading.lose_name(max((copied_bytes_at(reading.content, path) for path in packed), default=0))

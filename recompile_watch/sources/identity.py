@@ -75,25 +75,27 @@ def has_before(content: Content, position: int, signature: str) -> bool:
     return not content.seek(start, _SEARCHED_BYTES) or digest(content.read(start, position - start)) == signature
 
 
-def copied_bytes(content: Content, copy_path: str) -> int:
-    """How much the file at `copy_path` holds, as far as 32 MiB, if `content` begins with all of it; else 0, and where it cannot be read.
+def copied_bytes(content: Content, copy: Content) -> int:
+    """How much `copy` holds, as far as 32 MiB, if `content` begins with all of it; else 0. Raises OSError."""
+    position = 0
+    while position < _SEARCHED_BYTES and copy.seek(position, _COMPARED_BYTES):
+        block = copy.read(position, _COMPARED_BYTES)
+        if not block or content.read(position, len(block)) != block:
+            return 0 if block else position
+        position += len(block)
+    return position
 
-    Raises OSError when `content` cannot be.
-    """
+
+def copied_bytes_at(content: Content, copy_path: str) -> int:
+    """As `copied_bytes`, of the file at `copy_path`; 0 where that cannot be read."""
     try:
         copy = open_content(copy_path)
     except (OSError, SourceError):
         return 0
-    position = 0
     try:
-        while position < _SEARCHED_BYTES and copy.seek(position, _COMPARED_BYTES):
-            block = copy.read(position, _COMPARED_BYTES)
-            if not block or content.read(position, len(block)) != block:
-                return 0 if block else position
-            position += len(block)
+        return copied_bytes(content, copy)
     finally:
         copy.close()
-    return position
 
 
 def open_holding(path: str, mark: Mark) -> Content | None:

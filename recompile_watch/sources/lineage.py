@@ -75,7 +75,7 @@ class Lineage:
         """The file of `reading` was cut short in place: what was not read may stand in a copy; what is there now is new."""
         mark, live, was_current = reading.mark(reading.position, reading.lines), reading.content, reading.is_current
         family = family_of(stream.path, self._settings.rotated_folders)
-        self._drop_copies(stream, family)
+        self._drop_copies(stream)
         home = self._roster.home(stream, mark, family)
         if was_current:
             self._retire(stream, reading)
@@ -99,17 +99,16 @@ class Lineage:
         if not reading.is_itself():  # what it holds now may have been packed already, and is no other's
             self.cut(stream, reading)
             return
-        family = family_of(stream.path, self._settings.rotated_folders)
         if reading.is_current:
-            self._read_missed(stream, mark, family, None)
-            return
-        self._drop_copies(stream, family)
+            self._read_missed(stream, mark, family_of(stream.path, self._settings.rotated_folders), None)
+        else:
+            self._drop_copies(stream)
 
-    def _drop_copies(self, stream: Stream, family: Family) -> None:
+    def _drop_copies(self, stream: Stream) -> None:
         """What was empty when it was found, as a copy that is being made, is not read on its own."""
-        for sibling in family.members:
-            reading = self._roster.owner(sibling.file_key)
-            if reading is not None and reading in stream.older and not reading.position and self._roster.is_copy(stream, sibling):
+        for reading in list(stream.older):
+            is_unread = not reading.position and reading.content.is_growing
+            if is_unread and self._roster.is_being_copied(stream, reading):
                 self._finish(stream, reading, is_gone=True)
                 reading.content.close()
 

@@ -8,7 +8,7 @@ from functools import partial
 from recompile_watch.core.errors import SourceError
 from recompile_watch.sources.content import Content, open_content
 from recompile_watch.sources.generation import Generation
-from recompile_watch.sources.identity import copied_bytes, holds, is_copy_of, is_weak, open_if
+from recompile_watch.sources.identity import copied_bytes, copied_bytes_at, holds, is_copy_of, is_weak, open_if
 from recompile_watch.sources.marks import FORGET_BEYOND, FileKey, Mark
 from recompile_watch.sources.siblings import Family, Sibling, home_of
 from recompile_watch.sources.stream import Clock, Stream
@@ -127,7 +127,15 @@ class Roster:
         if any(not is_weak(mark) and holds_at(sibling.path, mark) for mark in marks):
             return True
         plain = [reading.content for reading in others if reading.content.is_growing]
-        return any(copied_bytes(content, sibling.path) for content in plain) or _is_beginning(sibling.path, stream.path)
+        return any(copied_bytes_at(content, sibling.path) for content in plain) or _is_beginning(sibling.path, stream.path)
+
+    def is_being_copied(self, stream: Stream, reading: Generation) -> bool:
+        """What came into the file of `reading` is a copy of another that is being read."""
+        others = [other for other in stream.generations() if other is not reading]
+        marks = [other.mark(other.position, other.lines) for other in others]
+        if any(not is_weak(mark) and holds(reading.content, mark) for mark in marks):
+            return True
+        return any(copied_bytes(other.content, reading.content) for other in others if other.content.is_growing)
 
     def home(self, stream: Stream, mark: Mark, family: Family) -> tuple[Sibling, Content] | None:
         """As `home_of`, in files that are not read; what is told by its time alone must not be another's by its bytes."""
@@ -144,7 +152,7 @@ class Roster:
 def _is_beginning(copy_path: str, path: str) -> bool:
     """The file at `path` begins with all that `copy_path` holds; False where it cannot be read."""
     try:
-        return _is(path, lambda content: copied_bytes(content, copy_path) > 0)
+        return _is(path, lambda content: copied_bytes_at(content, copy_path) > 0)
     except (OSError, SourceError):
         return False
 
