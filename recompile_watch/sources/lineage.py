@@ -138,8 +138,10 @@ class Lineage:
         return stream.parked is not None and status is not None and stream.parked == _stamp(status)
 
     def _read_late(self, stream: Stream) -> None:
-        """What was written to files after they were given up."""
+        """What was written to files after they were given up and committed: or a kill would find two marks in one file."""
         elders = self._roster.elders(stream.path)
+        if any(self._roster.is_uncommitted(elder) for elder in elders.values()):
+            return
         waiting = {mark.file_key for mark in stream.pending}
         packed_elder = partial(self._roster.packed_elder, stream)
         for sibling in grown(stream.late, stream.path, self._settings.rotated_folders, elders, packed_elder) if elders else ():
@@ -190,6 +192,9 @@ class Lineage:
         if elder is not None and status.st_size <= elder.position:
             content.close()
             stream.parked = _stamp(status)
+            return
+        if elder is not None and self._roster.is_uncommitted(elder):
+            content.close()
             return
         self._begin(stream, content, is_current=True, elder=elder)
 
@@ -250,7 +255,8 @@ class Lineage:
             content.close()
             return
         elder = self._roster.elder_in(sibling.file_key, content) if content.is_growing else self._roster.packed_elder(stream, sibling.path)
-        if content.is_growing and elder is not None and content.status().st_size <= elder.position:
+        has_nothing_new = content.is_growing and elder is not None and content.status().st_size <= elder.position
+        if has_nothing_new or (elder is not None and self._roster.is_uncommitted(elder)):
             content.close()
             return
         reading = self._begin(stream, content, is_current=False, elder=elder)

@@ -82,6 +82,10 @@ class Roster:
         self._elders.pop(path, None)
         self._missed.pop(path, None)
 
+    def is_uncommitted(self, elder: Mark) -> bool:
+        """It was read to its end, but a store may still hold an earlier mark of it."""
+        return (elder.stream, elder.generation) in self.finished
+
     def is_held(self, path: str) -> bool:
         """Something of the path waits to be released."""
         return any(name == path for name, _ in (*self.finished, *self.lost))

@@ -380,9 +380,8 @@ class World:
         last = self.history[-1]
         marks = dict(last.marks)
         given = set(last.verdict.given)
-        has_late = any(reader.starts[0][0] for reader in self.readers.values())  # minutes after it ended, all of a file is understood
         for key, reader in list(self.readers.items()):
-            is_whole = self.rng.random() < 0.6 or (bool(reader.torn) and has_late)
+            is_whole = self.rng.random() < 0.6
             at = len(reader.starts) - 1 if is_whole else self.rng.randrange(len(reader.starts))
             old = marks.get(key)
             if old is not None and reader.starts[at][0] < old.position:
@@ -513,6 +512,7 @@ class World:
                 self.poll(1 << 20)
                 if not self.follower.has_more:
                     break
+            self.commit()
         live = os.path.realpath(self.path)
         rotated = [path for path in self.folder.iterdir() if os.path.realpath(path) != live]
         self.judge.close(self._lines(rotated if self.style != "pattern" else []))  # there, each of them may still be a live log

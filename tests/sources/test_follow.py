@@ -587,13 +587,28 @@ def test_late_lines_are_read_within_half_a_minute(watch: Watch, is_packed: bool,
     append(log, b"two\n")
     watch.polls(30)
     assert GenerationEnded(str(log), 1) in watch.heard
+    committed = watch.marks()
     if is_down:
-        watch.restart()
+        watch.restart(committed)
     append(old, b"late\n")
     if is_packed:
         _pack(old)
     assert watch.polls(8) == b"late\n"
     assert watch.polls(40) == b""
+
+
+def test_late_lines_wait_until_what_came_before_them_is_committed(watch: Watch) -> None:
+    """A kill would find two marks in one file: the older one would be read from through the late lines again."""
+    log, old = watch.folder / "bot.log", watch.folder / "bot.log.1"
+    append(log, b"one\n")
+    watch.poll()
+    early = [watch.follower.mark(str(log), 1, 0, 0)]
+    log.rename(old)
+    watch.polls(30)
+    append(old, b"late\n")
+    assert watch.polls(20) == b""
+    watch.restart(early)
+    assert watch.polls(30) == b"one\nlate\n"
 
 
 def test_late_lines_that_may_not_be_read_yet(watch: Watch) -> None:
@@ -607,6 +622,7 @@ def test_late_lines_that_may_not_be_read_yet(watch: Watch) -> None:
         append(log, b"two\n")
         with unprivileged():
             watch.polls(30)
+            watch.marks()  # committed
         append(old, b"late\n")
         old.chmod(0)
         old.rename(watch.folder / "bot.log.2")
