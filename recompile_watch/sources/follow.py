@@ -13,6 +13,7 @@ from fnmatch import fnmatch
 from recompile_watch.core.errors import SourceError
 from recompile_watch.core.heard import Trouble, TroubleKind
 from recompile_watch.sources.content import PlainContent
+from recompile_watch.sources.copies import TICK_S, lose_name, note_copies
 from recompile_watch.sources.discover import Discovery, Found, obstacle
 from recompile_watch.sources.follow_settings import FollowSettings
 from recompile_watch.sources.generation import Generation, Outcome
@@ -27,7 +28,7 @@ from recompile_watch.sources.stream import Clock, Stream, Troubles
 __all__ = ["Around", "Chunk", "FollowSettings", "Follower", "GenerationEnded", "GenerationStarted", "Mark", "News", "Progress", "Retired", "Watched"]
 
 BUDGET_BYTES = 4 << 20  # of a poll: a hostile log costs milliseconds an event, and the loop must give its signs of life
-TICK_S = 0.01  # the times of files lag behind the clock by up to a tick of the kernel
+
 News = Chunk | GenerationStarted | GenerationEnded | Trouble
 
 
@@ -71,6 +72,7 @@ class Follower:
         if self._clock.seconds >= self._check_at:
             self._check_paths()
         self._read(now, budget_bytes)
+        note_copies(self._streams.values(), self._settings.rotated_folders, now)
         heard: list[News] = [*self._given, *self._troubles.news()]
         self._given.clear()
         return heard
@@ -282,6 +284,9 @@ class Follower:
             change = self._lineage.cut if heard is Outcome.CUT else self._lineage.refilled
             change(stream, reading)
             self._check_path(stream)  # what lies where by now decides what is read first
+            return 1
+        if heard is Outcome.NAMELESS:
+            lose_name(reading, self._settings.rotated_folders)
             return 1
         if heard is Outcome.WORKED:
             return reading.block_bytes

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 
 from recompile_watch.sources.content import Content
-from recompile_watch.sources.identity import SIGNATURE_BYTES, digest, given_end, holds
+from recompile_watch.sources.identity import SIGNATURE_BYTES, digest, given_end, has_before, holds
 from recompile_watch.sources.marks import Around, Chunk, FileKey, Mark
 
 BLOCK_BYTES = 1 << 20
@@ -22,6 +22,7 @@ class Outcome(Enum):
     NOTHING = auto()  # no whole line, for now
     WORKED = auto()  # on the way: lines counted, a hole skipped
     FIRST_BYTES = auto()  # nothing was given of the file and it has changed: it may have been filled, copied and cut meanwhile
+    NAMELESS = auto()  # its last name is gone: of its file, only what was packed or copied before will be left
     CUT = auto()  # the file no longer holds what was read: cut short in place, perhaps filled again
 
 
@@ -32,10 +33,11 @@ class Generation:
     is_current: the path leads to its file. is_complete: nobody writes to its file any more: a copy, or packed. is_void: it
     ended, and what was read of it is on no disk any more. backlog_end: bytes before it were there at the very first start.
     counted_to: line feeds are counted up to here, the rest up to the position before anything is given. links: names of its
-    file. quiet_since: the watch's clock at the last growth; last_growth_at: epoch seconds.
+    file. modified_ns: its time when it was last seen under the path, or looked at first, with a name. quiet_since: the watch's clock
+    at the last growth; last_growth_at: epoch seconds.
 
-    _recent: the last bytes given, which end at _given_to; NULs that were skipped may follow. _kept: the mark whose signature is
-    still the better one: it saw more of the file, or saw it while it had a name.
+    _recent: the last bytes given, which end at _given_to; NULs that were skipped may follow. _kept: the stored mark, whose signature
+    is the better one while it saw more of the file. _copied: how far a copy goes that was seen, and the signature of its end.
     """
 
     stream: str
@@ -61,6 +63,7 @@ class Generation:
     _recent: bytes = b""
     _given_to: int = 0
     _kept: Mark | None = None
+    _copied: tuple[int, str] = (0, "")
     _is_nameless: bool = False
     _is_in_hole: bool = False
     _is_drained: bool = False
@@ -90,22 +93,36 @@ class Generation:
         # Up to the bytes before it only: a packed content reads forward, and a mark without them fits any file.
         self.content.seek(max(0, given - SIGNATURE_BYTES), mark.position)
         self.start_at(mark.position, mark.lines, given)
-        self._kept = mark
+        if len(self._recent) < min(given, SIGNATURE_BYTES):  # the copy that was seen, which ends before that
+            self._recent, self._given_to = b"", 0
+        self._kept, self._copied = mark, (mark.copied_bytes, mark.copied_hash)
 
     def saw(self, size_bytes: int, modified_ns: int) -> None:
         """What the file was like when it was looked at last, by an earlier run."""
         self._seen = (size_bytes, modified_ns, 0)
 
+    @property
+    def seen(self) -> tuple[int, int, int]:
+        """Its file's size and times when it was looked at last."""
+        return self._seen
+
+    def is_as_seen(self) -> bool:
+        """Its file has a name and has not changed since. Raises OSError."""
+        return not self._is_nameless and self._seen == _stamp(self.content.status())
+
     def look_at_head(self) -> None:
         """Takes the signature of what is there already. Raises OSError."""
         status = self.content.status()
         self.head = self.head or self.content.read(0, SIGNATURE_BYTES)
-        self.size_bytes, self.modified_ns = status.st_size, status.st_mtime_ns
-        self._seen = (status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        self.size_bytes = status.st_size
+        if status.st_nlink:
+            self.modified_ns = status.st_mtime_ns
+        self._seen = _stamp(status)
 
     def move_to(self, content: Content) -> None:
         """The same bytes go on in another file, which a packed content gets ready for. Raises OSError."""
         status = content.status()
+        self.head = content.read(0, SIGNATURE_BYTES)
         self.content, self.device, self.inode = content, status.st_dev, status.st_ino
         self._seen, self._is_drained, self.is_complete, self._is_nameless = (-1, 0, 0), False, True, False
 
@@ -114,12 +131,13 @@ class Generation:
         if not self.content.is_growing:
             return self._look_at_packed()
         status = self.content.status()
-        stamp = (status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        stamp = _stamp(status)
+        if self.is_complete and status.st_size <= self.position:
+            self._is_drained = True
+            return Outcome.NOTHING
         if status.st_size < max(self.position, len(self._known_head())):
             return Outcome.CUT
         is_news = stamp != self._seen
-        if not status.st_nlink and self._given_to and not self._is_nameless:  # what comes after that is in no packed copy
-            self._kept, self._is_nameless = self.mark(self.position, self.lines), True
         if self.was_filled(status, clock):
             return Outcome.FIRST_BYTES
         is_idle = self._is_drained and not is_news
@@ -127,19 +145,31 @@ class Generation:
         # After reading, not before: had the file been cut meanwhile, the block could mix two generations.
         if not self._is_itself(is_news=is_news):
             return Outcome.CUT
+        if not status.st_nlink and not self._is_nameless:
+            return Outcome.NAMELESS
         if status.st_size > self.size_bytes:
             self.quiet_since, self.last_growth_at = clock, now
         self._seen, self.size_bytes, self.links = stamp, status.st_size, status.st_nlink
-        if self.is_current:  # what old writers do to it later says nothing of the files that came after it
+        if self.is_current and status.st_nlink:  # what old writers do to it later says nothing of the files that came after it
             self.modified_ns = status.st_mtime_ns
         if self.counted_to < self.position:
             return self._count()
         return Outcome.NOTHING if is_idle else self._chunk_of(block, status.st_size)
 
+    def lose_name(self, copied_bytes: int) -> None:
+        """Its file was deleted, of which a packed copy holds so much; 0 for none. Raises OSError."""
+        self.note_copy(copied_bytes or self._given_to)  # what comes after that is in no copy
+        self._is_nameless = True
+
+    def note_copy(self, copied_bytes: int) -> None:
+        """A copy holds so much of its file. Raises OSError."""
+        start = max(0, copied_bytes - SIGNATURE_BYTES)
+        self._copied = copied_bytes, digest(self.content.read(start, copied_bytes - start)) if copied_bytes else ""
+
     def was_filled(self, status: os.stat_result, clock: float) -> bool:
-        """Nothing was given of the path's file yet, and it has changed since it was looked at; said once a poll at most."""
+        """Nothing was given of the file yet, and it has changed since it was looked at; said once a poll at most."""
         is_same = self._seen[:2] == (status.st_size, status.st_mtime_ns)
-        if not self.is_current or self.position or self._seen[0] < 0 or is_same or self._announced_at == clock:
+        if self.is_complete or self.position or self._seen[0] < 0 or is_same or self._announced_at == clock:
             return False
         self._announced_at = clock
         return True
@@ -156,10 +186,10 @@ class Generation:
         mark = Mark(
             self.stream, self.number, self.device, self.inode, len(head), digest(head), position, len(tail), digest(tail),
             self.lines if is_counting else lines, self.size_bytes, self.modified_ns, ended_at,
-            counted_bytes=self.counted_to if is_counting else None, given=self._given_to,
+            counted_bytes=self.counted_to if is_counting else None, given=self._given_to, copied_bytes=self._copied[0], copied_hash=self._copied[1],
         )  # fmt: skip
         kept = self._kept
-        if kept is None or not (self._is_nameless or self._is_behind(kept)):
+        if kept is None or not self._is_behind(kept):
             return mark
         return replace(
             mark, head_bytes=kept.head_bytes, head_hash=kept.head_hash, tail_bytes=kept.tail_bytes, tail_hash=kept.tail_hash, given=kept.given
@@ -168,18 +198,6 @@ class Generation:
     def _is_behind(self, kept: Mark | None) -> bool:
         """An earlier run was given more of the file."""
         return kept is not None and kept.given > self._given_to
-
-    def mark_in_copy(self, copy: Content) -> Mark | None:
-        """The mark at the end of a plain copy that was made before the last bytes were given; None for anything else. Raises OSError."""
-        size, (kept_from, kept) = copy.status().st_size, self.recent()
-        if not max(kept_from, 0) + min(size, SIGNATURE_BYTES) <= size <= self._given_to or not size:
-            return None
-        end = kept[: size - kept_from]
-        if copy.read(0, SIGNATURE_BYTES) != self.head[:size] or copy.read(kept_from, len(end)) != end:
-            return None
-        lines = self.lines - kept[size - kept_from :].count(b"\n")
-        tail, head = end[-SIGNATURE_BYTES:], self.head[:size]
-        return Mark(self.stream, 0, 0, 0, len(head), digest(head), size, len(tail), digest(tail), lines, given=size)
 
     def excerpt(self, offset: int, before_lines: int, after_lines: int, side_bytes: int) -> Around | None:
         """Lines around the one in which `offset` stands; None where they are gone."""
@@ -218,6 +236,8 @@ class Generation:
         """The bytes before the position are still there; with news the first bytes too, of which more are then known."""
         tail = self._recent[-SIGNATURE_BYTES:]
         if tail and self.content.read(self._given_to - len(tail), len(tail)) != tail:
+            return False
+        if self._copied[0] > self._given_to and not has_before(self.content, *self._copied):
             return False
         if self._kept is not None and self._is_behind(self._kept) and not holds(self.content, self._kept):
             return False
@@ -309,3 +329,7 @@ class Generation:
     def _pass(self, count: int) -> None:
         self.position += count
         self.counted_to = self.position
+
+
+def _stamp(status: os.stat_result) -> tuple[int, int, int]:
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns

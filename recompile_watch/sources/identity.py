@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from hashlib import blake2b
 
+from recompile_watch.core.errors import SourceError
 from recompile_watch.sources.content import Content, open_content
 from recompile_watch.sources.marks import Mark
 
@@ -30,43 +31,71 @@ def given_end(mark: Mark) -> int:
     return mark.given or (mark.position if mark.tail_bytes else 0)
 
 
-def is_packed_from(content: Content, modified_ns: int, mark: Mark) -> bool:
-    """What was packed into `content`, changed then, is the file of `mark`: a weak one is told by its time, which packers keep.
+def is_copy_of(content: Content, modified_ns: int, mark: Mark) -> bool:
+    """`content`, changed then, was packed or copied from the file of a weak `mark`: packers keep its time, and a copy was seen.
 
     Raises OSError.
     """
-    # To the second: not every packer keeps the fraction of the time.
-    is_same_time = modified_ns // _NS == mark.modified_ns // _NS
-    return not content.is_growing and (is_same_time or not is_weak(mark)) and holds(content, mark)
+    is_packed = not content.is_growing and kept_time_s(modified_ns) == kept_time_s(mark.modified_ns)
+    return (is_packed and holds(content, mark)) or is_seen_copy(content, mark)
+
+
+def kept_time_s(modified_ns: int) -> int:
+    """What a packer keeps of a file's time: not every one keeps the fraction of the second."""
+    return modified_ns // _NS
 
 
 def holds(content: Content, mark: Mark) -> bool:
-    """`content` begins with what `mark` saw and has the last bytes that were given: all up to there is the same.
+    """`content` begins with what `mark` saw and has the last bytes that were given, or is the copy that was seen: all up to there is the same.
 
     Reads a packed content so far, at most 32 MiB. Raises OSError.
     """
     end = given_end(mark)
-    if mark.tail_bytes < min(end, SIGNATURE_BYTES) or (content.is_growing and content.status().st_size < end):
+    if mark.tail_bytes < min(end, SIGNATURE_BYTES):
         return False
     head = content.read(0, mark.head_bytes)
+    is_copy = mark.copied_bytes < end and is_seen_copy(content, mark)  # before the end: a packed content reads forward only
     if len(head) < mark.head_bytes or (head and digest(head) != mark.head_hash):
+        return is_copy
+    return is_copy or not mark.tail_bytes or has_before(content, end, mark.tail_hash)
+
+
+def is_seen_copy(content: Content, mark: Mark) -> bool:
+    """`content` is the copy that was seen beside the file of `mark`: it ends where that did, with the same bytes. Raises OSError."""
+    start = max(0, mark.copied_bytes - SIGNATURE_BYTES)
+    if not mark.copied_bytes or not content.seek(start, _SEARCHED_BYTES):
         return False
-    start = end - mark.tail_bytes
-    if not content.seek(start, _SEARCHED_BYTES):
-        return True
-    tail = content.read(start, mark.tail_bytes)
-    return len(tail) == mark.tail_bytes and (not tail or digest(tail) == mark.tail_hash)
+    end = content.read(start, mark.copied_bytes - start + 1)
+    return len(end) == mark.copied_bytes - start and digest(end) == mark.copied_hash
 
 
-def begins_with(content: Content, packed: Content) -> bool:
-    """`content` begins with all of what `packed` holds, as far as 32 MiB, and that is something. Raises OSError."""
+def has_before(content: Content, position: int, signature: str) -> bool:
+    """The bytes before `position` are those; taken for them where they are too far off in a packed content. Raises OSError."""
+    start = max(0, position - SIGNATURE_BYTES)
+    return not content.seek(start, _SEARCHED_BYTES) or digest(content.read(start, position - start)) == signature
+
+
+def copied_bytes(content: Content, copy: Content) -> int:
+    """How much `copy` holds, as far as 32 MiB, if `content` begins with all of it; else 0. Raises OSError."""
     position = 0
-    while position < _SEARCHED_BYTES and packed.seek(position, _COMPARED_BYTES):
-        block = packed.read(position, _COMPARED_BYTES)
+    while position < _SEARCHED_BYTES and copy.seek(position, _COMPARED_BYTES):
+        block = copy.read(position, _COMPARED_BYTES)
         if not block or content.read(position, len(block)) != block:
-            return bool(position) and not block
+            return 0 if block else position
         position += len(block)
-    return True
+    return position
+
+
+def copied_bytes_at(content: Content, copy_path: str) -> int:
+    """As `copied_bytes`, of the file at `copy_path`; 0 where that cannot be read."""
+    try:
+        copy = open_content(copy_path)
+    except (OSError, SourceError):
+        return 0
+    try:
+        return copied_bytes(content, copy)
+    finally:
+        copy.close()
 
 
 def open_holding(path: str, mark: Mark) -> Content | None:

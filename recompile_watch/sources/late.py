@@ -15,7 +15,7 @@ from recompile_watch.sources.content import open_content
 from recompile_watch.sources.identity import open_holding
 from recompile_watch.sources.marks import FileKey, Mark
 from recompile_watch.sources.rotation import parse_rotated_name
-from recompile_watch.sources.siblings import Sibling, family_of, folders_of
+from recompile_watch.sources.siblings import Sibling, family_of, folder_stamps
 
 LATE_S = 30.0
 # A packed file is unpacked so far to see whether it goes on after what was read of it; a longer one is read to find out.
@@ -43,7 +43,7 @@ def grown(late: Late, path: str, folders: Sequence[str], elders: Mapping[FileKey
 
     elders: the marks of what was read to its end, by file. packed_elder: gives that of a packed file. Raises OSError, SourceError.
     """
-    stamps = _stamps(path, folders)
+    stamps = folder_stamps(path, folders)
     if stamps != late.stamps or elders.keys() != late.sought:
         late.stamps, late.sought = stamps, frozenset(elders)
         _find(late, path, folders, elders)
@@ -89,11 +89,6 @@ def _goes_on(path: str, elder: Mark) -> bool:
         return not content.seek(elder.position, _PEEKED_BYTES) or bool(content.read(elder.position, 1))
     finally:
         content.close()
-
-
-def _stamps(path: str, folders: Sequence[str]) -> tuple[int, ...]:
-    statuses = [_status(folder or os.curdir) for folder in folders_of(path, folders)]
-    return tuple(status.st_mtime_ns if status else 0 for status in statuses)
 
 
 def _status(path: str) -> os.stat_result | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
 from recompile_watch.core.errors import SourceError
@@ -76,6 +75,7 @@ class Lineage:
         """The file of `reading` was cut short in place: what was not read may stand in a copy; what is there now is new."""
         mark, live, was_current = reading.mark(reading.position, reading.lines), reading.content, reading.is_current
         family = family_of(stream.path, self._settings.rotated_folders)
+        self._drop_copies(stream)
         home = self._roster.home(stream, mark, family)
         if was_current:
             self._retire(stream, reading)
@@ -94,12 +94,23 @@ class Lineage:
             self._finish(stream, reading, is_gone=True)
 
     def refilled(self, stream: Stream, reading: Generation) -> None:
-        """The file of `reading`, of which nothing was given, has changed: what came and went in it may stand in copies."""
+        """The file of `reading`, of which nothing was given, has changed: what came and went in it may stand in copies, or it is one."""
         mark = reading.mark(0, 0)
-        if not reading.grow_head():  # what it holds now may have been packed already, and is no other's
+        if not reading.is_itself():  # what it holds now may have been packed already, and is no other's
             self.cut(stream, reading)
-        else:
+            return
+        if reading.is_current:
             self._read_missed(stream, mark, family_of(stream.path, self._settings.rotated_folders), None)
+        else:
+            self._drop_copies(stream)
+
+    def _drop_copies(self, stream: Stream) -> None:
+        """What was empty when it was found, as a copy that is being made, is not read on its own."""
+        for reading in list(stream.older):
+            is_unread = not reading.position and reading.content.is_growing
+            if is_unread and self._roster.is_being_copied(stream, reading):
+                self._finish(stream, reading, is_gone=True)
+                reading.content.close()
 
     def end(self, stream: Stream, reading: Generation) -> None:
         """Everything of `reading` was given but an unfinished last line, which is given now. Raises OSError."""
@@ -127,8 +138,10 @@ class Lineage:
         return stream.parked is not None and status is not None and stream.parked == _stamp(status)
 
     def _read_late(self, stream: Stream) -> None:
-        """What was written to files after they were given up."""
+        """What was written to files after they were given up and committed: or a kill would find two marks in one file."""
         elders = self._roster.elders(stream.path)
+        if any(self._roster.is_uncommitted(elder) for elder in elders.values()):
+            return
         waiting = {mark.file_key for mark in stream.pending}
         packed_elder = partial(self._roster.packed_elder, stream)
         for sibling in grown(stream.late, stream.path, self._settings.rotated_folders, elders, packed_elder) if elders else ():
@@ -179,6 +192,9 @@ class Lineage:
         if elder is not None and status.st_size <= elder.position:
             content.close()
             stream.parked = _stamp(status)
+            return
+        if elder is not None and self._roster.is_uncommitted(elder):
+            content.close()
             return
         self._begin(stream, content, is_current=True, elder=elder)
 
@@ -235,13 +251,12 @@ class Lineage:
         except OSError as error:
             self._put_off(stream, sibling, error)
             return
-        is_copy = self._roster.is_copy(stream, sibling.path) if content.is_growing else self._roster.is_packed_copy(stream, sibling, beside)
-        if is_copy:  # its generation finds it when it needs it
+        if self._roster.is_copy(stream, sibling, beside):  # its generation finds it when it needs it
             content.close()
             return
         elder = self._roster.elder_in(sibling.file_key, content) if content.is_growing else self._roster.packed_elder(stream, sibling.path)
-        elder = elder or self._roster.mark_in_copy(stream, content)
-        if content.is_growing and elder is not None and content.status().st_size <= elder.position:
+        has_nothing_new = content.is_growing and elder is not None and content.status().st_size <= elder.position
+        if has_nothing_new or (elder is not None and self._roster.is_uncommitted(elder)):
             content.close()
             return
         reading = self._begin(stream, content, is_current=False, elder=elder)
@@ -249,11 +264,13 @@ class Lineage:
         stream.older.append(reading)
 
     def _put_off(self, stream: Stream, sibling: Sibling, error: OSError) -> None:
-        """A rotated file that cannot be read now becomes a mark at its beginning, to be found again later."""
+        """A rotated file that cannot be read now becomes a mark at its beginning, to be found again later.
+
+        Even where its number is that of one that was read: only its bytes tell whether it is that one.
+        """
         stream.newest += 1
         status = os.stat(sibling.path)
-        elder = self._roster.elders(stream.path).get(sibling.file_key) or Mark(stream.path, 0, *sibling.file_key, 0, "", 0, 0, "", 0)
-        mark = replace(elder, generation=stream.newest, size_bytes=status.st_size, modified_ns=status.st_mtime_ns, ended_at=None)
+        mark = Mark(stream.path, stream.newest, *sibling.file_key, 0, "", 0, 0, "", 0, status.st_size, status.st_mtime_ns)
         stream.pending.append(mark)
         stream.resume_at = self._clock.seconds + RETRY_S
         self._troubles.begin(TroubleKind.UNREADABLE, sibling.path, str(source_error(sibling.path, error)))

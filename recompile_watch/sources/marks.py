@@ -12,8 +12,9 @@ FORGET_BEYOND = 64
 FileKey = tuple[int, int]  # device and inode
 _NONE = type(None)
 _KINDS: dict[str, tuple[type, ...]] = {
-    **dict.fromkeys(("stream", "head_hash", "tail_hash"), (str,)),
-    **dict.fromkeys(("generation", "device", "inode", "head_bytes", "position", "tail_bytes", "lines", "size_bytes", "modified_ns", "given"), (int,)),
+    **dict.fromkeys(("stream", "head_hash", "tail_hash", "copied_hash"), (str,)),
+    **dict.fromkeys(("generation", "device", "inode", "head_bytes", "position", "tail_bytes", "lines", "size_bytes", "modified_ns"), (int,)),
+    **dict.fromkeys(("given", "copied_bytes"), (int,)),
     "ended_at": (int, float, _NONE),
     "cursor": (str, _NONE),
     "counted_bytes": (int, _NONE),
@@ -28,8 +29,9 @@ class Mark:
     generation: 1, 2, … per stream; each new content under the path is a new one.
     device, inode: of the file that holds it; head_bytes, head_hash: signature of its first bytes (as many as were there, at
     most SIGNATURE_BYTES). position: byte offset of the first byte not yet committed. lines: complete lines before it.
-    given: offset behind the last byte given while the file had a name, committed or not; tail_bytes, tail_hash: signature of the
-    bytes before that.
+    given: offset behind the last byte given, committed or not; tail_bytes, tail_hash: signature of the bytes before that.
+    copied_bytes, copied_hash: how far a copy of the file went that was seen beside it, which may be all that is left of it, and the
+    signature of the bytes before that; 0 for none.
     size_bytes, modified_ns: the file's when it was last looked at.
     ended_at: when the generation ended (epoch seconds), None while it is read. cursor: of the journal's last entry.
     counted_bytes: where `lines` was counted up to, while that is not yet the position.
@@ -51,6 +53,8 @@ class Mark:
     cursor: str | None = None
     counted_bytes: int | None = None
     given: int = 0
+    copied_bytes: int = 0
+    copied_hash: str = ""
 
     @property
     def file_key(self) -> FileKey:

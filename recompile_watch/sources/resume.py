@@ -6,9 +6,9 @@ import os
 from collections.abc import Callable, Sequence
 
 from recompile_watch.core.heard import TroubleKind
-from recompile_watch.sources.content import Content
+from recompile_watch.sources.content import Content, open_content
 from recompile_watch.sources.follow_settings import FollowSettings
-from recompile_watch.sources.identity import is_telling, is_weak, open_holding
+from recompile_watch.sources.identity import is_telling, is_weak, kept_time_s, open_holding
 from recompile_watch.sources.marks import GenerationEnded, Mark
 from recompile_watch.sources.opening import shown, source_error
 from recompile_watch.sources.roster import Roster, holds_at
@@ -32,12 +32,12 @@ class Resumption:
         unreadable: list[Mark] = []
         for mark in list(stream.pending):
             is_here = status is not None and (status.st_dev, status.st_ino) == mark.file_key
+            if is_here and self._reopen_own(stream, mark):
+                stream.pending.remove(mark)
+                continue
             # Of an empty file there is nothing to know it by: its inode may be another's by now.
             # One of which only a size is known was a rotated file that could not be read: it is never the path's own.
             has_face = bool(mark.head_bytes or mark.size_bytes)
-            if not is_weak(mark) and is_here and self._reopen(stream, mark, stream.path):
-                stream.pending.remove(mark)
-                continue
             family = family or family_of(stream.path, self._settings.rotated_folders)
             place = family.place_of(mark.file_key) if has_face and not is_here else None
             try:
@@ -62,10 +62,23 @@ class Resumption:
         stream.older.sort(key=lambda reading: reading.number)
         stream.put_in_order(family.keys())
 
+    def _reopen_own(self, stream: Stream, mark: Mark) -> bool:
+        """The path's own file. A weak mark's is read as a new one, but only when it can be: the path may leave it before.
+
+        Raises OSError when it cannot be read now.
+        """
+        if is_weak(mark):
+            open_content(stream.path).close()
+            return False
+        return self._reopen(stream, mark, stream.path)
+
     def _is_its_own(self, mark: Mark, family: Family, place: str) -> bool:
-        """A weak mark's inode may have been used again; a rotated file that has another time is read as one never seen."""
+        """A weak mark's inode may have been used again; a rotated file that has another time is read as one never seen.
+
+        So is one that goes on after what was read to its end, which shows now that it can be read. Raises OSError when it cannot.
+        """
         times = {sibling.path: sibling.modified_ns for sibling in family.members}
-        return not is_weak(mark) or times.get(place, mark.modified_ns) == mark.modified_ns
+        return not is_weak(mark) or (times.get(place, mark.modified_ns) == mark.modified_ns and self._roster.elder_at(place) is None)
 
     def _reopen_older(self, stream: Stream, mark: Mark, place: str) -> bool:
         """One that was rotated away. Raises OSError when it cannot be read now: it waits, and holds nothing up."""
@@ -84,17 +97,21 @@ class Resumption:
         place = stream.path if is_here else family.place_of(mark.file_key)
         can_tell = place is not None and bool(mark.head_bytes) and os.access(place, os.R_OK, effective_ids=True)
         is_changed = place is not None and can_tell and not holds_at(place, mark)
-        if (not is_weak(mark) or is_changed or place is None) and not self._begins_another(mark, family):
+        if (not is_weak(mark) or is_changed or place is None) and not self._is_another(stream, mark, family):
             self._troubles.gap(stream, mark, "went while nobody watched: its file is gone or holds something else")
         if stream.last is None or stream.last.generation <= mark.generation:
             stream.last = mark
         self._roster.lost[stream.path, mark.generation] = mark
         self._give(GenerationEnded(stream.path, mark.generation))
 
-    def _begins_another(self, mark: Mark, family: Family) -> bool:
-        """The few bytes that were seen begin a file that has changed since, which is read as one never seen."""
-        later = [sibling.path for sibling in family.members if sibling.modified_ns >= mark.modified_ns]
-        return is_weak(mark) and bool(mark.head_bytes) and any(holds_at(path, mark) for path in later)
+    def _is_another(self, stream: Stream, mark: Mark, family: Family) -> bool:
+        """What little was seen is that of a file which is read as one never seen, or goes on after what was read to its end."""
+        if not is_weak(mark):
+            return False
+        if mark.head_bytes:
+            return any(holds_at(sibling.path, mark) for sibling in family.members if sibling.modified_ns >= mark.modified_ns)
+        packed = [sibling for sibling in family.members if sibling.is_packed and kept_time_s(sibling.modified_ns) == kept_time_s(mark.modified_ns)]
+        return any(self._roster.packed_elder(stream, sibling.path) is not None for sibling in packed)
 
     def _reopen(self, stream: Stream, mark: Mark, path: str) -> bool:
         """Reads on after `mark` in the file at `path` if that still holds it."""
@@ -114,7 +131,8 @@ class Resumption:
         reading.saw(mark.size_bytes, mark.modified_ns)
         if mark.counted_bytes is not None:
             reading.counted_to = mark.counted_bytes
-        reading.is_complete, reading.modified_ns = is_complete or not content.is_growing, mark.modified_ns
+        is_short = content.status().st_size < mark.position  # a copy, or packed
+        reading.is_complete, reading.modified_ns = is_complete or is_short or not content.is_growing, mark.modified_ns
         reading.is_current = False
         if is_current and stream.current is None:
             stream.current, reading.is_current = reading, True

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from functools import partial
 
 from recompile_watch.core.errors import SourceError
-from recompile_watch.sources.content import Content
+from recompile_watch.sources.content import Content, open_content
 from recompile_watch.sources.generation import Generation
-from recompile_watch.sources.identity import begins_with, holds, is_packed_from, is_weak, open_if
+from recompile_watch.sources.identity import copied_bytes, copied_bytes_at, holds, is_copy_of, is_weak, open_if
 from recompile_watch.sources.marks import FORGET_BEYOND, FileKey, Mark
 from recompile_watch.sources.siblings import Family, Sibling, home_of
 from recompile_watch.sources.stream import Clock, Stream
@@ -82,6 +82,10 @@ class Roster:
         self._elders.pop(path, None)
         self._missed.pop(path, None)
 
+    def is_uncommitted(self, elder: Mark) -> bool:
+        """It was read to its end, but a store may still hold an earlier mark of it."""
+        return (elder.stream, elder.generation) in self.finished
+
     def is_held(self, path: str) -> bool:
         """Something of the path waits to be released."""
         return any(name == path for name, _ in (*self.finished, *self.lost))
@@ -95,6 +99,15 @@ class Roster:
         elders = (elder for path in self._elders for elder in reversed(self._telling(path)))
         return next((elder for elder in elders if elder.file_key == key and holds(content, elder)), None)
 
+    def elder_at(self, path: str) -> Mark | None:
+        """As `elder_in`, of the file at `path`. Raises OSError and SourceError when it cannot be read."""
+        content = open_content(path)
+        try:
+            status = content.status()
+            return self.elder_in((status.st_dev, status.st_ino), content)
+        finally:
+            content.close()
+
     def packed_elder(self, stream: Stream, path: str) -> Mark | None:
         """The mark of the generation that was read to its end in the file that was packed into this one."""
         found = (mark for mark in self._telling(stream.path) if holds_at(path, mark))
@@ -104,30 +117,29 @@ class Roster:
         """The marks of a path by which a file is known again."""
         return [mark for mark in self._elders.get(path, ()) if not is_weak(mark)]
 
-    def is_copy(self, stream: Stream, path: str) -> bool:
-        """The file holds what was given of one that is read or waits to be found again, and perhaps more."""
-        marks = [*stream.pending, *(reading.mark(reading.position, reading.lines) for reading in stream.generations())]
-        return any(not is_weak(mark) and holds_at(path, mark) for mark in marks)
+    def is_copy(self, stream: Stream, sibling: Sibling, beside: Generation | None = None) -> bool:
+        """The file is a copy, packed or not, of another that is being read (`beside` too), or that waits to be found again."""
+        weak = [mark for mark in stream.pending if is_weak(mark)]
+        is_one = any(_is(sibling.path, partial(is_copy_of, modified_ns=sibling.modified_ns, mark=mark)) for mark in weak)
+        return is_one or self._is_copy_by_bytes(stream, sibling, beside)
 
-    def mark_in_copy(self, stream: Stream, copy: Content) -> Mark | None:
-        """Up to where this copy was given by the generation that was copied, when that was given more; None for no such copy."""
-        found = (reading.mark_in_copy(copy) for reading in stream.generations() if copy.is_growing)
-        return next((mark for mark in found if mark is not None), None)
-
-    def is_packed_copy(self, stream: Stream, sibling: Sibling, beside: Generation | None = None) -> bool:
-        """The file that was packed into this one is being read still, or waits to be found again."""
-        by_time = [partial(is_packed_from, modified_ns=sibling.modified_ns, mark=mark) for mark in stream.pending if is_weak(mark)]
-        return any(_is(sibling.path, is_wanted) for is_wanted in by_time) or self._is_packed_from_known(stream, sibling, beside)
-
-    def _is_packed_from_known(self, stream: Stream, sibling: Sibling, beside: Generation | None) -> bool:
-        """By its bytes it is the copy of one that is read or sought."""
+    def _is_copy_by_bytes(self, stream: Stream, sibling: Sibling, beside: Generation | None) -> bool:
+        """It holds what was given of one of them, or one of them, or the path's file, begins with all that it holds."""
         open_ones = [*stream.generations(), *([beside] if beside is not None else [])]
-        marks = [*stream.pending, *(reading.mark(reading.position, reading.lines) for reading in open_ones)]
-        wanted = [partial(holds, mark=mark) for mark in marks if not is_weak(mark)]
-        # The packer deletes what it packed; what is written to it after that is in no other file.
-        deleted = [reading for reading in open_ones if reading.content.is_growing and not reading.content.status().st_nlink]
-        wanted += [partial(begins_with, reading.content) for reading in deleted]
-        return any(_is(sibling.path, is_wanted) for is_wanted in wanted)
+        others = [reading for reading in open_ones if reading.file_key != sibling.file_key]
+        marks = [*stream.pending, *(reading.mark(reading.position, reading.lines) for reading in others)]
+        if any(not is_weak(mark) and holds_at(sibling.path, mark) for mark in marks):
+            return True
+        plain = [reading.content for reading in others if reading.content.is_growing]
+        return any(copied_bytes_at(content, sibling.path) for content in plain) or _is_beginning(sibling.path, stream.path)
+
+    def is_being_copied(self, stream: Stream, reading: Generation) -> bool:
+        """What came into the file of `reading` is a copy of another that is being read."""
+        others = [other for other in stream.generations() if other is not reading]
+        marks = [other.mark(other.position, other.lines) for other in others]
+        if any(not is_weak(mark) and holds(reading.content, mark) for mark in marks):
+            return True
+        return any(copied_bytes(other.content, reading.content) for other in others if other.content.is_growing)
 
     def home(self, stream: Stream, mark: Mark, family: Family) -> tuple[Sibling, Content] | None:
         """As `home_of`, in files that are not read; what is told by its time alone must not be another's by its bytes."""
@@ -135,10 +147,18 @@ class Roster:
         def is_taken(sibling: Sibling) -> bool:
             if self.is_open(sibling.file_key):
                 return True
-            is_known = is_weak(mark) and self._is_packed_from_known(stream, sibling, None)
+            is_known = is_weak(mark) and self._is_copy_by_bytes(stream, sibling, None)
             return is_known or (is_weak(mark) and self.packed_elder(stream, sibling.path) is not None)
 
         return home_of(mark, family, is_taken)
+
+
+def _is_beginning(copy_path: str, path: str) -> bool:
+    """The file at `path` begins with all that `copy_path` holds; False where it cannot be read."""
+    try:
+        return _is(path, lambda content: copied_bytes_at(content, copy_path) > 0)
+    except (OSError, SourceError):
+        return False
 
 
 def _is(path: str, is_wanted: Callable[[Content], bool]) -> bool:

@@ -9,11 +9,9 @@ from dataclasses import dataclass
 
 from recompile_watch.core.errors import SourceError
 from recompile_watch.sources.content import Content
-from recompile_watch.sources.identity import holds, is_packed_from, is_weak, open_if
+from recompile_watch.sources.identity import holds, is_copy_of, is_weak, kept_time_s, open_if
 from recompile_watch.sources.marks import FileKey, Mark
 from recompile_watch.sources.rotation import oldest_first, parse_rotated_name
-
-_NS = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +49,7 @@ def family_of(path: str, folders: Sequence[str] = ()) -> Family:
     """What lies beside `path`, and beside the file it leads to, and in `folders`; unreadable folders hold nothing."""
     keys: dict[str, FileKey] = {}
     by_name: dict[str, Sibling] = {}
-    for folder, live in _places(path, folders):
+    for folder, live in places_of(path, folders):
         for entry_path, status in _files(folder):
             key = status.st_dev, status.st_ino
             keys.setdefault(entry_path, key)
@@ -61,12 +59,20 @@ def family_of(path: str, folders: Sequence[str] = ()) -> Family:
     return Family(tuple(by_name[name] for name in oldest_first(by_name)), keys)
 
 
-def folders_of(path: str, folders: Sequence[str] = ()) -> list[str]:
-    """The folders in which the family of `path` lies."""
-    return list(dict.fromkeys(folder for folder, _ in _places(path, folders)))
+def folder_stamps(path: str, folders: Sequence[str] = ()) -> tuple[int, ...]:
+    """The times of the folders in which the family of `path` lies: they change when something in there is made, renamed or removed."""
+    return tuple(_modified_ns(folder) for folder in dict.fromkeys(folder for folder, _ in places_of(path, folders)))
 
 
-def _places(path: str, folders: Sequence[str]) -> list[tuple[str, str]]:
+def _modified_ns(folder: str) -> int:
+    try:
+        return os.stat(folder or os.curdir).st_mtime_ns
+    except OSError:
+        return 0
+
+
+def places_of(path: str, folders: Sequence[str]) -> list[tuple[str, str]]:
+    """The folders in which the family of `path` lies, and the name of its live log there."""
     places = [os.path.split(path), os.path.split(os.path.realpath(path))]
     places += [(folder, os.path.basename(path)) for folder in folders]
     return list(dict.fromkeys((os.path.realpath(folder), name) for folder, name in places))
@@ -97,9 +103,10 @@ def home_of(mark: Mark, family: Family, is_taken: Callable[[Sibling], bool]) -> 
     """
     if not mark.head_bytes and not mark.size_bytes:
         return None
+    # A copy that was seen beside it may be older than what was written to it afterwards.
+    since_s = 0 if mark.copied_bytes else kept_time_s(mark.modified_ns)
     for sibling in family.members:
-        # To the second: not every packer keeps the fraction of the time.
-        if sibling.modified_ns // _NS < mark.modified_ns // _NS or is_taken(sibling):
+        if kept_time_s(sibling.modified_ns) < since_s or is_taken(sibling):
             continue
         content = _opened_if_of(sibling, mark)
         if content is not None:
@@ -109,7 +116,7 @@ def home_of(mark: Mark, family: Family, is_taken: Callable[[Sibling], bool]) -> 
 
 def _opened_if_of(sibling: Sibling, mark: Mark) -> Content | None:
     def is_of(content: Content) -> bool:
-        return is_packed_from(content, sibling.modified_ns, mark) if is_weak(mark) else holds(content, mark)
+        return is_copy_of(content, sibling.modified_ns, mark) if is_weak(mark) else holds(content, mark)
 
     try:
         return open_if(sibling.path, is_of)

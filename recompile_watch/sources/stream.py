@@ -49,6 +49,20 @@ class Pause:
         self.until = self._length = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """The last look for copies.
+
+    log: of which generation, in what state. stamps: of the folders, none where they may not tell of all. sibling: the youngest file
+    beside it, and its inode and size then.
+    """
+
+    log: tuple[int, tuple[int, int, int]] = (0, (-1, 0, 0))
+    stamps: tuple[int, ...] = ()
+    sibling: str | None = None
+    sibling_state: tuple[int, int] = (0, 0)
+
+
 @dataclass(slots=True)
 class Stream:
     """One followed path.
@@ -59,7 +73,7 @@ class Stream:
     resume_at: when to try again those of them that could not be read. unfound: marks whose files are not what they were; what
     came after them may stand in files never read. gap_after: the generation after which a whole file is known to be missing.
     parked: (device, inode, size, change) under which the path's file need not be opened: nothing new is in it.
-    late: what was read to its end and may grow.
+    late: what was read to its end and may grow. noted: the last look for copies of the current file.
     folder_stamp, catch_up_at: while the path leads nowhere, when its folder changed and when to look there in any case.
     gone_at: epoch seconds, when it was first seen that nothing of it is left on the disk.
     """
@@ -73,6 +87,7 @@ class Stream:
     first_size: int | None = None
     parked: tuple[int, int, int, int] | None = None
     late: Late = field(default_factory=Late)
+    noted: Noted = field(default_factory=Noted)
     pause: Pause = field(default_factory=Pause)
     folder_stamp: int | None = None
     catch_up_at: float = 0.0

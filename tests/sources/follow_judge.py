@@ -73,6 +73,11 @@ class Judge:
         if part not in self.written:
             self.wrote(part, incarnation)
 
+    def let_go(self, texts: set[bytes]) -> None:
+        """These lines go and leave nothing by which anybody could know of them."""
+        for text in texts:
+            self.written[text] = replace(self.written[text], is_expected=False)
+
     def look(self, texts: set[bytes], *, is_blocked: bool) -> None:
         """A poll begins; these lines are in files with a name. What cannot be read, or could not a moment ago, holds nothing up."""
         waiting = {text for text in (texts & self.written.keys()) - self.verdict.given if self.written[text].is_expected}

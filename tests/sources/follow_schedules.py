@@ -79,8 +79,10 @@ def take(world: World, name: str, rng: random.Random) -> None:
             world.restart(back=rng.randrange(1, 4))
         case "down":  # killed, and started again only after the world went on
             world.commit()
+            world.is_down = True
             for _ in range(rng.randrange(1, 5)):
                 take(world, rng.choice(("write", "rotate", "copy_and_truncate", "compress", "write_stale", "rotate_twice", "delete")), rng)
+            world.is_down = False
             world.restart()
         case _:
             getattr(world, name)()

@@ -60,6 +60,7 @@ class World:
         self.jump = 0.0
         self.incarnation, self.number, self.links = 0, 0, 0
         self.live_fd = -1
+        self.is_down = False  # nobody watches
         self.blocked_until = 0.0
         self.stale: list[tuple[int, int, list[int]]] = []  # descriptor, incarnation, [next number]
         self.lives: dict[int, int] = {}  # by inode, which life of it: made anew or cut
@@ -211,9 +212,30 @@ class World:
             return
         if self.style == "plain":
             self._shift()
-            shutil.copyfile(self.path, self._rotated(1))
-            self._stamp(self._rotated(1))
+            self._copy(self._rotated(1))
         self._truncate(refill)
+
+    def _copy(self, copy: Path) -> None:
+        """A copy takes its time, and so does the cut: what is written when it was made is in no file then."""
+        with copy.open("xb") as file:
+            if self.rng.random() < 0.3:
+                file.write(self.path.read_bytes()[: self.rng.choice((0, self.rng.randrange(self.path.stat().st_size + 1)))])
+                file.flush()
+                self._stamp(copy)
+                self._go_on("while it is copied")
+            file.write(self.path.read_bytes()[file.tell() :])
+        self._stamp(copy)
+        written, parts = set(self.judge.written), dict(self.judge.parts)
+        self._go_on("before the cut")
+        self.judge.let_go(self.judge.written.keys() - written)
+        self.judge.parts |= parts  # one that was finished meanwhile is still the end of the copy
+
+    def _go_on(self, when: str) -> None:
+        """The bot writes, the watch looks and is killed."""
+        for step in () if self.is_down else (self.write, self.poll, self.commit, self.restart):
+            if self.rng.random() < 0.5:
+                self.told.append(f"{step.__name__} {when}")
+                step()
 
     def truncate(self, refill: str = "none") -> None:
         """Cut to nothing without a copy."""
@@ -358,9 +380,8 @@ class World:
         last = self.history[-1]
         marks = dict(last.marks)
         given = set(last.verdict.given)
-        has_late = any(reader.starts[0][0] for reader in self.readers.values())  # minutes after it ended, all of a file is understood
         for key, reader in list(self.readers.items()):
-            is_whole = self.rng.random() < 0.6 or (bool(reader.torn) and has_late)
+            is_whole = self.rng.random() < 0.6
             at = len(reader.starts) - 1 if is_whole else self.rng.randrange(len(reader.starts))
             old = marks.get(key)
             if old is not None and reader.starts[at][0] < old.position:
@@ -491,6 +512,7 @@ class World:
                 self.poll(1 << 20)
                 if not self.follower.has_more:
                     break
+            self.commit()
         live = os.path.realpath(self.path)
         rotated = [path for path in self.folder.iterdir() if os.path.realpath(path) != live]
         self.judge.close(self._lines(rotated if self.style != "pattern" else []))  # there, each of them may still be a live log

@@ -264,22 +264,67 @@ def test_cut_in_place(watch: Watch, refill: bytes, is_down: bool) -> None:
     assert watch.poll() == b"more\n"
 
 
-def test_a_copy_made_before_the_last_lines_were_read(watch: Watch) -> None:
-    """A line is written and read between the copy and the cut: the copy, shorter than what was given, is not read again."""
+@pytest.mark.parametrize("is_down", [False, True], ids=["running", "down"])
+def test_a_copy_made_before_the_last_lines_were_read(watch: Watch, is_down: bool) -> None:
+    """A line is written and read between the copy and the cut, which is seen or not: the copy, shorter than what was given, is not read again."""
     log, copy = watch.folder / "bot.log", watch.folder / "bot.log.1"
     append(log, b"one\n")
     aged(log, 0)
     watch.poll()
     copy.write_bytes(log.read_bytes())
-    aged(copy, 2)
+    aged(copy, 3)
     append(log, b"two\n")
     aged(log, 3)
     assert watch.poll() == b"two\n"
     log.write_bytes(b"3\n")
+    if is_down:
+        watch.restart()
     assert watch.polls(20) == b"3\n"
     watch.restart()
     append(log, b"four\n")
     assert watch.polls(20) == b"four\n"
+    assert not watch.troubles(TroubleKind.GAP)
+
+
+@pytest.mark.parametrize("is_cut", [False, True], ids=["copied", "cut"])
+def test_a_copy_that_lay_beside_a_log_when_it_was_seen_first(watch: Watch, is_cut: bool) -> None:
+    """Nothing was given of the log yet: its copy holds its beginning, which is given once, from the copy where the log was cut meanwhile."""
+    log, copy = watch.folder / "bot.log", watch.folder / "bot.log.1"
+    watch.poll()
+    append(log, b"one\n")
+    copy.write_bytes(log.read_bytes())
+    append(log, b"two\n")
+    aged(log, 5)
+    aged(copy, 4)
+    watch.poll(budget_bytes=0)
+    if is_cut:
+        log.write_bytes(b"two\n3\n")
+    assert sorted(watch.polls(20).splitlines()) == ([b"3"] if is_cut else []) + [b"one", b"two"]
+    assert not watch.troubles(TroubleKind.GAP)
+
+
+@pytest.mark.parametrize("is_down", [False, True], ids=["running", "down"])
+def test_a_copy_that_is_being_made(watch: Watch, is_down: bool) -> None:
+    """The log and its copy, empty still, are seen at once; then it is made and the log cut, which is seen or not: all is given once."""
+    log, copy = watch.folder / "bot.log", watch.folder / "bot.log.1"
+    watch.poll()
+    append(log, BANNER + b"one\n")
+    aged(log, 2)
+    copy.touch()
+    aged(copy, 3)
+    given = watch.poll(budget_bytes=1)
+    append(copy, log.read_bytes()[:1100])  # no more than the banner
+    append(log, b"two\n")
+    given += watch.poll()
+    copy.write_bytes(log.read_bytes())
+    append(log, b"three\n")
+    given += watch.polls(2)
+    log.write_bytes(BANNER + b"four\n")
+    if is_down:
+        watch.restart()
+    given += watch.polls(30)
+    assert given == BANNER + b"one\ntwo\nthree\n" + BANNER + b"four\n"
+    assert not watch.troubles(TroubleKind.GAP)
 
 
 def test_cut_without_a_copy_is_a_gap(watch: Watch) -> None:
@@ -463,6 +508,41 @@ def test_packed_while_its_writer_goes_on(watch: Watch, is_down: bool) -> None:
     assert not watch.troubles(TroubleKind.GAP)
 
 
+def test_packed_before_any_of_it_was_read(watch: Watch) -> None:
+    """A log is seen, but read only after it was rotated, packed and written on to: its packed copy, shorter than that, is not read."""
+    log, old = watch.folder / "bot.log", watch.folder / "bot.log.1"
+    watch.poll()
+    append(log, b"one\n")
+    aged(log, 0)
+    assert watch.poll(budget_bytes=0) == b""
+    with log.open("ab") as writer:
+        log.rename(old)
+        _pack(old)
+        writer.write(b"two\n")
+    assert watch.polls(30) == b"one\ntwo\n"
+    assert GenerationEnded(str(log), 1) in watch.heard
+    watch.restart()
+    assert watch.polls(30) == b""
+
+
+def test_late_lines_of_a_deleted_log_hide_no_younger_one(watch: Watch) -> None:
+    """A log was rotated twice and deleted, and its writer wrote once more: the log in between is older than that, and comes before the next."""
+    log, old = watch.folder / "bot.log", watch.folder / "bot.log.1"
+    append(log, BANNER + b"one\n")
+    aged(log, 0)
+    watch.poll()
+    with log.open("ab") as writer:
+        log.unlink()
+        append(old, BANNER + b"two\n")
+        aged(old, 3)
+        writer.write(b"late\n")
+        writer.flush()
+        os.utime(writer.fileno(), ns=(int((BEGIN + 5) * 1e9),) * 2)
+    append(log, BANNER + b"three\n")
+    assert watch.poll(0.1) == b"late\n"  # too soon to look where the path leads
+    assert watch.polls(3).replace(BANNER, b"") == b"two\nthree\n"
+
+
 def test_a_first_byte_is_no_identity_of_what_was_packed(watch: Watch) -> None:
     """Nothing was committed of a rotated log, and of its successor one byte was seen: packed while nobody watched, it is its own."""
     log, old = watch.folder / "bot.log", watch.folder / "bot.log.1"
@@ -507,13 +587,28 @@ def test_late_lines_are_read_within_half_a_minute(watch: Watch, is_packed: bool,
     append(log, b"two\n")
     watch.polls(30)
     assert GenerationEnded(str(log), 1) in watch.heard
+    committed = watch.marks()
     if is_down:
-        watch.restart()
+        watch.restart(committed)
     append(old, b"late\n")
     if is_packed:
         _pack(old)
     assert watch.polls(8) == b"late\n"
     assert watch.polls(40) == b""
+
+
+def test_late_lines_wait_until_what_came_before_them_is_committed(watch: Watch) -> None:
+    """A kill would find two marks in one file: the older one would be read from through the late lines again."""
+    log, old = watch.folder / "bot.log", watch.folder / "bot.log.1"
+    append(log, b"one\n")
+    watch.poll()
+    early = [watch.follower.mark(str(log), 1, 0, 0)]
+    log.rename(old)
+    watch.polls(30)
+    append(old, b"late\n")
+    assert watch.polls(20) == b""
+    watch.restart(early)
+    assert watch.polls(30) == b"one\nlate\n"
 
 
 def test_late_lines_that_may_not_be_read_yet(watch: Watch) -> None:
@@ -527,6 +622,7 @@ def test_late_lines_that_may_not_be_read_yet(watch: Watch) -> None:
         append(log, b"two\n")
         with unprivileged():
             watch.polls(30)
+            watch.marks()  # committed
         append(old, b"late\n")
         old.chmod(0)
         old.rename(watch.folder / "bot.log.2")
@@ -537,6 +633,29 @@ def test_late_lines_that_may_not_be_read_yet(watch: Watch) -> None:
         (watch.folder / "bot.log.2").chmod(0o644)
         with unprivileged():
             assert watch.polls(20) == b"late\n"
+
+
+def test_a_new_log_in_an_old_inode_that_may_not_be_read_yet(watch: Watch) -> None:
+    """Its number is that of a file read to its end: once it may be read, it is read whole, and nothing was lost of the old one."""
+    log, old = watch.folder / "bot.log", watch.folder / "bot.log.1"
+    with traversable(watch.folder):
+        append(log, b"one, a long line\n")
+        aged(log, 0)
+        with unprivileged():
+            watch.poll()
+        log.rename(old)
+        with unprivileged():
+            watch.polls(30)
+        old.write_bytes(b"two\n")  # the same inode
+        aged(old, 200)
+        old.chmod(0)
+        with unprivileged():
+            watch.restart()
+            assert watch.polls(10) == b""
+        old.chmod(0o644)
+        with unprivileged():
+            assert watch.polls(20) == b"two\n"
+    assert not watch.troubles(TroubleKind.GAP)
 
 
 def test_a_hole_in_the_place_of_a_hole(watch: Watch) -> None:
@@ -619,6 +738,26 @@ def test_a_link_that_is_set_anew(tmp_path: Path) -> None:
     (tmp_path / "new").rename(link)
     append(a, b"a3\n")
     assert watch.polls(2) == b"a3\n"
+
+
+def test_a_link_that_leaves_what_may_not_be_read_yet(watch: Watch) -> None:
+    """Nothing was given of its target, which lost its permissions before a restart, and the link is gone before they come back."""
+    link, target = watch.folder / "bot.log", watch.folder / "a"
+    with traversable(watch.folder):
+        append(target, b"one\n")
+        link.symlink_to(target)
+        with unprivileged():
+            assert watch.poll(budget_bytes=0) == b""
+        target.chmod(0)
+        with unprivileged():
+            watch.restart()
+            watch.poll()
+        link.unlink()
+        with unprivileged():
+            assert watch.polls(5) == b""
+        target.chmod(0o644)
+        with unprivileged():
+            assert watch.polls(10) == b"one\n"
 
 
 def test_a_link_to_nothing_and_a_circle(watch: Watch) -> None:
