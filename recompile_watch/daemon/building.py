@@ -11,7 +11,7 @@ from recompile_watch.core.heard import Trouble, TroubleKind
 from recompile_watch.core.parcels import Parcel, parcel_from_json
 from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.watch import Watch
-from recompile_watch.daemon.diagnostics import TABLE, Diagnostics, diagnose_command
+from recompile_watch.daemon.diagnostics import TABLE, Diagnostics, diagnose_command, mark_in
 from recompile_watch.daemon.followers import Follower, InputFollower, JournalFollower
 from recompile_watch.daemon.loop import HEARTBEAT, Parts
 from recompile_watch.daemon.pruning import Pruner
@@ -59,7 +59,7 @@ def build(config: WatchConfig, store: Store, *, now: float) -> tuple[Parts, list
 def _diagnostics(config: WatchConfig, store: Store, watch: Watch) -> Diagnostics:
     """What runs diagnoses; nothing of one that an earlier watch started goes on."""
     for mark in watch.interrupted:
-        kill_marked(mark, LEFT_OVER_S)
+        kill_marked(mark_in(config.state_folder, mark), LEFT_OVER_S)
     settings = config.general.diagnose
     process = DiagnosticProcess(diagnose_command(), os.environ, settings.run_limit_s)
     kept = (int(number) for (number,) in store.load(TABLE))

@@ -1,5 +1,6 @@
 """Diagnoses that alerts start: what the watch orders is run as a child, and the results, also those of a person's, are kept."""
 
+import hashlib
 import json
 import os
 import sys
@@ -21,11 +22,16 @@ def diagnose_command() -> tuple[str, ...]:
     return (sys.executable, "-P", "-m", "recompile_watch", "diagnose")
 
 
+def mark_in(folder: Path, mark: str) -> str:
+    """A run's mark in this state directory: another watch of the same log orders a run of the same mark."""
+    return hashlib.sha256(f"{folder.resolve()}\0{mark}".encode()).hexdigest()[:32]
+
+
 class Diagnostics:
     """Runs what is ordered, one at a time. file, folder: the configuration and state directory that a run is told; kept: numbers of results."""
 
     def __init__(self, process: DiagnosticProcess, file: Path, folder: Path, model: str | None, kept: Iterable[int]) -> None:
-        self._process, self._model = process, model
+        self._process, self._model, self._folder = process, model, folder
         self._options = ("--config", str(file.absolute()), "--state-dir", str(folder.absolute()), "--format", "json", "--parent", str(os.getpid()))
         self._kept = sorted(kept)
         self._ordered: list[RunOrder] = []
@@ -43,7 +49,7 @@ class Diagnostics:
         order = self._ordered.pop(0)
         stage = ("--stage", "both", "--device", "cuda") if order.needs_gpu else ("--stage", "auto")
         self._incident = order.incident
-        self._at_once = self._process.start([*self._options, "--incident", order.incident, *stage], order.mark, monotonic)
+        self._at_once = self._process.start([*self._options, "--incident", order.incident, *stage], mark_in(self._folder, order.mark), monotonic)
 
     def collect(self, monotonic: float) -> tuple[str, Ended] | None:
         """The incident whose run has ended, and how."""

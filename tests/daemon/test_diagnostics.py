@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import cast
 
@@ -147,6 +148,22 @@ def test_a_killed_watch_leaves_nothing_behind_and_measures_later(tmp_path: Path)
         assert len(read_tables(tmp_path / "state")["diagnoses"]) == 1
 
 
+def test_two_watches_of_the_same_log_measure_by_themselves(tmp_path: Path) -> None:
+    """Both met the same incident at the same time; the end of one leaves the other's run alone."""
+    folders = [tmp_path / "one", tmp_path / "other"]
+    for folder in folders:
+        folder.mkdir()
+    with receiver() as inbox, ExitStack() as stack:
+        watches = [stack.enter_context(daemon(folder, configured(folder, inbox, script(folder, HANGS)))) for folder in folders]
+        for watch in watches:
+            watch.write(b"the bot starts\n" + BOT_DAY)
+        eventually(lambda: all(len(processes_of(folder)) >= 2 for folder in folders))
+        others = processes_of(folders[1])
+        assert watches[0].end() == 0 and not processes_of(folders[0])
+        assert processes_of(folders[1]).items() >= others.items()
+        assert watches[1].end() == 0
+
+
 def test_what_the_death_signal_misses_is_found_by_its_mark(tmp_path: Path) -> None:
     """A diagnostic that is stopped cannot take its signal: the next watch finds it by the mark in its memory, and ends it."""
     python = script(tmp_path, HANGS)
@@ -204,6 +221,7 @@ def test_a_bad_section_is_told_at_the_start(tmp_path: Path, section: str, words:
 
 
 PLAYED_NVML = """
+from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace as Made
 
