@@ -6,6 +6,7 @@ The watch gives out what each call measured and remembers nothing of it; whoever
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from math import inf
 
 from recompile_watch.core.codec import from_json
@@ -99,8 +100,10 @@ class Measured:
         """Takes many events of one kind at once, with the time of each."""
         columns = [run.column(name) for name in MEASURED.get(run.kind, ())]
         if run.kind == "gpu_memory":
-            for at, model, stage, peak in zip(times, *columns, strict=True):
-                self._peaks[int(at // HOUR_S), model, stage].append(peak)
+            first, last = int(min(times) // HOUR_S), int(max(times) // HOUR_S)
+            hours = repeat(first, len(times)) if first == last else [int(at // HOUR_S) for at in times]
+            for hour, model, stage, peak in zip(hours, *columns, strict=True):
+                self._peaks[hour, model, stage].append(peak)
         elif columns:
             for at, row in zip(times, zip(*columns, strict=True), strict=True):
                 self.take_fields(run.kind, dict(zip(MEASURED[run.kind], row, strict=True)).get, at)
