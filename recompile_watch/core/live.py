@@ -93,7 +93,7 @@ class LiveLog:
             (record.offset, self._detector.sightings(record)) for record in self._order.ordered(closed, still_open)
         ]
         rows, tables = self._in_bulk.ordered(*self._lines.in_bulk(), still_open)
-        runs = runs_of(self._source, rows, tables, [offset for offset, _ in found]) if rows or tables else []
+        runs = runs_of(self._source, rows, tables, [offset for offset, _ in found], HEAD_LINES) if rows or tables else []
         seen = sorted([*found, *((run.offsets[0], (run,)) for run in runs)], key=itemgetter(0)) if runs else found
         return _given(self._context.push(_renumbered(item) for _, items in seen for item in items))
 
@@ -153,7 +153,7 @@ def live_reading(
 
 def _renumbered(item: Sighting | TableRows | Run) -> Sighting | Run:
     if isinstance(item, Run):
-        return item.moved(0, -HEAD_LINES)
+        return item
     assert isinstance(item, Sighting)
     return item._replace(event=item.event._replace(line=item.event.line - HEAD_LINES))
 

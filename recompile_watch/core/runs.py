@@ -158,19 +158,22 @@ class Run(NamedTuple):
         return self._replace(offsets=[one + offset for one in self.offsets] if offset else self.offsets, lines=lines)
 
 
-def runs_of(source: str, rows: Sequence[Rows], tables: Sequence[TableRows], borders: Sequence[int]) -> list[Run]:
-    """Metric lines and tables as runs in log order. borders: the offsets where other records begin, which no run spans."""
-    found = [_table_run(source, table) for table in tables]
+def runs_of(source: str, rows: Sequence[Rows], tables: Sequence[TableRows], borders: Sequence[int], line: int = 0) -> list[Run]:
+    """Metric lines and tables as runs in log order. borders: the offsets where other records begin, which no run spans.
+
+    line: so many more lines were counted than there are.
+    """
+    found = [_table_run(source, table, line) for table in tables]
     if rows:
-        found += _metric_runs(source, rows, [*borders, *(run.offsets[0] for run in found)])
+        found += _metric_runs(source, rows, [*borders, *(run.offsets[0] for run in found)], line)
     return sorted(found, key=lambda run: run.offsets[0])
 
 
-def _table_run(source: str, table: TableRows) -> Run:
-    return Run(table.kind, source, [table.offsets[index] for index in table.at], [table.lines[index] for index in table.at], table)
+def _table_run(source: str, table: TableRows, line: int) -> Run:
+    return Run(table.kind, source, [table.offsets[index] for index in table.at], [table.lines[index] - line for index in table.at], table)
 
 
-def _metric_runs(source: str, rows: Sequence[Rows], borders: Sequence[int]) -> Iterator[Run]:
+def _metric_runs(source: str, rows: Sequence[Rows], borders: Sequence[int], line: int) -> Iterator[Run]:
     found = [line for part in map(real_quotes, rows) for line in zip(part.offsets, repeat(part), part.lines, part.forms, strict=False)]
     if not found:
         return
@@ -181,7 +184,7 @@ def _metric_runs(source: str, rows: Sequence[Rows], borders: Sequence[int]) -> I
     lines = Lines(b"", 0, (0, 0))
     for begin, end in pairwise(sorted(cuts)):
         part = parts[begin]
-        known = (offsets[begin], lines.at(offsets[begin])) if lines.region is part.region else part.known
+        known = (offsets[begin], lines.at(offsets[begin])) if lines.region is part.region else (part.known[0], part.known[1] - line)
         lines = Lines(part.region, part.base, known)
         cells = Metrics([one.by for one in parts[begin:end]], texts[begin:end], forms[begin:end])
         yield Run(part.by.rule.event, source, offsets[begin:end], lines, cells)
