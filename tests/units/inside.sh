@@ -3,7 +3,7 @@ rw=/opt/recompile-watch/bin/recompile-watch config=/etc/recompile-watch/config.t
 line='W1121 09:08:09.123456 4242 torch/_dynamo/convert_frame.py:1016] [3/8]'
 
 within() { for _ in $(seq "$1"); do eval "$2" >/dev/null 2>&1 && return 0; sleep 0.5; done; return 1; }
-is() { if within "${3:-20}" "$2"; then echo "ok    $1"; else echo "FAIL  $1"; failures=$((failures + 1)); fi; }
+is() { if within "${3:-20}" "$2"; then echo "ok    $1"; else echo "FAIL  $1"; journalctl -u $unit -o cat | tail -n 15; failures=$((failures + 1)); fi; }
 main() { systemctl show -p MainPID --value $unit; }
 hit() { printf "$line torch._dynamo hit config.recompile_limit (8)\n$line    function: '$1' (/srv/bot/model.py:12)\n$line    last reason: 3/7: x\n"; }
 as_bot() { runuser -u bot -- sh -c "umask 027; cat >> $1"; }
