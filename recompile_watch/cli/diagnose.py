@@ -163,7 +163,7 @@ def _plan(arguments: argparse.Namespace, settings: DiagnoseSettings, incident: M
             "no workload: name what to measure with --workload module:factory, or --builtin kv-storm; 'recompile-watch diagnose init' writes one"
         )
     elif not all(word.isidentifier() for part in target.split(":") for word in part.split(".")) or target.count(":") != 1:
-        raise UsageError(f"--workload: '{target}' is no module:factory; write one such as bot_workload:make")
+        raise UsageError(f"--workload: '{target}' is no module:factory; write one such as bot_workload:make, or --builtin kv-storm")
     else:
         name = target
     return Plan(
