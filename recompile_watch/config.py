@@ -5,8 +5,7 @@ What only a report needs is loaded by the functions that read it.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING
 from recompile_watch.core.errors import ConfigError, RuleError
 from recompile_watch.core.rules import Rule, Ruleset, merge, parse_rules, rule_of
 from recompile_watch.core.scan import LiteralMatcher, Matcher, expressions_of
-from recompile_watch.kept import State, keep, kept, state_of
+from recompile_watch.kept import State, keep, kept, read_once
 
 if TYPE_CHECKING:
     from recompile_watch.core.env_file import EnvFile
@@ -66,21 +65,7 @@ def _shipped_rules() -> list[list[Rule]]:
     files = _rule_files(shipped_rules(), mistakes)
     if mistakes:
         raise RuleError("\n".join(mistakes))
-    return _rules(_read_once(_KEPT_RULES, files, _read_entries))
-
-
-def _read_once(name: str, files: list[Path], read: Callable[[list[Path]], Entries]) -> Entries:
-    """What ``read`` makes of the files, unless that was kept."""
-    state = state_of(files)
-    content = kept(name, state)
-    try:
-        known: Entries | None = None if content is None else json.loads(content)
-    except (ValueError, RecursionError):
-        known = None
-    if known is None:
-        known = read(files)
-        keep(name, state, json.dumps(known).encode())
-    return known
+    return _rules(read_once(_KEPT_RULES, files, lambda: _read_entries(files)))
 
 
 def _rules(files: Entries) -> list[list[Rule]]:
@@ -113,7 +98,8 @@ def load_catalog(models_file: str | None = None) -> Catalog:
     """
     from recompile_watch.core.remedies import catalog_of, parse_tables
 
-    tables = _read_once(_KEPT_CATALOG, _catalog_files(*CATALOG_FOLDERS), lambda files: parse_tables(_texts(files)))
+    files = _catalog_files(*CATALOG_FOLDERS)
+    tables = read_once(_KEPT_CATALOG, files, lambda: parse_tables(_texts(files)))
     return catalog_of(tables, load_models(models_file))
 
 

@@ -6,14 +6,16 @@ Nothing of a log is kept. What cannot be read or trusted counts as not there; wh
 import json
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any, TypeVar, cast
 
 from recompile_watch import __version__
 
 _MAX_BYTES = 16 << 20
 
+Json = TypeVar("Json", bound=dict[str, Any])
 State = list[object]  # of JSON; in its first line a file says what it was made from
 
 
@@ -53,6 +55,21 @@ def keep(name: str, state: State | None, content: bytes) -> None:
         with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "wb") as stream:
             stream.write(_line_of(state) + content)
         os.replace(part, f"{folder}/{name}")  # noqa: PTH105
+
+
+def read_once(name: str, files: Sequence[Path], read: Callable[[], Json]) -> Json:
+    """A mapping of JSON that ``read`` makes of the files, or what was kept of it while they did not change."""
+    state = state_of(files)
+    content = kept(name, state)
+    try:
+        known = None if content is None else json.loads(content)
+    except (ValueError, RecursionError):
+        known = None
+    if isinstance(known, dict):
+        return cast(Json, known)
+    made = read()
+    keep(name, state, json.dumps(made).encode())
+    return made
 
 
 def _line_of(state: State) -> bytes:

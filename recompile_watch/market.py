@@ -4,16 +4,14 @@ The calendar is the package ``holidays``, which is maintained and needs no panda
 and some 18 MB, so its days of a year are kept, for as long as the same version is installed.
 """
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime, time
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import cast
 from zoneinfo import ZoneInfo
 
-from recompile_watch.kept import keep, kept, state_of
+from recompile_watch.kept import read_once
 
 ZONE = ZoneInfo("America/New_York")
 OPENS, CLOSES, CLOSES_EARLY = time(9, 30), time(16), time(13)
@@ -39,20 +37,11 @@ def _closing(day: date) -> time | None:
 def _days(year: int) -> Mapping[str, str]:
     """The weekdays of a year that are ``closed`` or ``half``, by ISO date."""
     spec = find_spec("holidays")
-    state = None if spec is None or spec.origin is None else state_of([Path(spec.origin).parent / name for name in _TELLS_VERSION])
-    name = f"market-{year}.json"
-    content = kept(name, state)
-    try:
-        known = None if content is None else json.loads(content)
-    except (ValueError, RecursionError):
-        known = None
-    if not isinstance(known, dict):
-        known = _days_anew(year)
-        keep(name, state, json.dumps(known).encode())
-    return cast(Mapping[str, str], known)
+    folder = Path(spec.origin).parent if spec is not None and spec.origin is not None else Path()
+    return read_once(f"market-{year}.json", [folder / name for name in _TELLS_VERSION], lambda: _days_anew(year))
 
 
-def _days_anew(year: int) -> Mapping[str, str]:
+def _days_anew(year: int) -> dict[str, str]:
     from holidays.constants import HALF_DAY, PUBLIC
     from holidays.financial.ny_stock_exchange import NewYorkStockExchange
 

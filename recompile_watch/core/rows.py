@@ -12,10 +12,11 @@ from typing import NamedTuple, TypeVar
 
 from recompile_watch.core.prefix_grammar import DIALECT_HEADERS, Stamp
 from recompile_watch.core.rules import Rule
+from recompile_watch.core.sightings import decode, typed
 
 # The numbers that a report wants of a metric line, by event; a line of any other event is no metric line.
 _NUMBERS = {"gpu_memory": frozenset({"peak_mb"}), "quote": frozenset({"bid", "ask"})}
-_NUMBERS_OF_COUNTERS = frozenset({"count", "num_samples", "samples_per_batch"})
+_COUNTER = ("count", "num_samples", "samples_per_batch")
 _TELLS_COUNTERS = ("symbol", "num_samples", "samples_per_batch")
 _NAMES = frozenset({"stage", "model", "symbol"})
 _NAME = re.compile(r"\(\?P<(\w+)>")
@@ -64,6 +65,11 @@ class RowForm(NamedTuple):
     model: str | None = None
     symbol: str | None = None
 
+    def counter(self, line: bytes) -> tuple[int | None, int | None, int | None]:
+        """Calls, number of samples and samples per batch in a line that shows a call counter; None for what it does not show."""
+        calls, samples, batch = (_int(line[self.numbers[name]]) for name in _COUNTER)
+        return calls, samples, batch
+
 
 class RowPattern(NamedTuple):
     """A rule's pattern for a metric line and the rest of its line. numbers: those that a report wants of it."""
@@ -79,7 +85,7 @@ class RowPattern(NamedTuple):
         if not rule.bulk or rule.event not in _NUMBERS or len(rule.literals) != 1 or re.search(r"\d", _NO_DIGITS_MEANT.sub("", source)):
             return None
         counts = rule.event == "gpu_memory" and "(?P<count>" in source
-        numbers = _NUMBERS[rule.event] | (_NUMBERS_OF_COUNTERS if counts else frozenset())
+        numbers = _NUMBERS[rule.event] | (frozenset(_COUNTER) if counts else frozenset())
         text = _NAME.sub(lambda name: name[0] if name[1] in numbers | _NAMES else "(?:", source)
         return cls(rule, re.compile(text.encode() + _REST), numbers)
 
@@ -208,6 +214,13 @@ def make_room(known: dict[bytes, Known]) -> None:
     """Forgets everything once too much is remembered: a log may be made of nothing but new shapes."""
     if len(known) >= _MAX_SHAPES:
         known.clear()
+
+
+def _int(cell: bytes) -> int | None:
+    if cell.isdigit() and len(cell) < 19:
+        return int(cell)
+    value = typed(decode(cell), "int")
+    return value if isinstance(value, int) else None
 
 
 def header_form(header: bytes) -> HeaderForm | None:

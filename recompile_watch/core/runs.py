@@ -17,12 +17,10 @@ from recompile_watch.core.prefix_grammar import Stamp
 from recompile_watch.core.readers import spread_bps
 from recompile_watch.core.rows import HEADER, RowForm, RowPattern, Rows
 from recompile_watch.core.rules import captures
-from recompile_watch.core.sightings import Fields, TableRows, decode, extra_fields, number, typed, typed_fields
+from recompile_watch.core.sightings import Fields, TableRows, decode, extra_fields, number, typed_fields
 from recompile_watch.core.sums import real_quotes
 
 _NAMES = frozenset({"stage", "model", "symbol"})
-_COUNTER = ("count", "num_samples", "samples_per_batch")
-_SHORT = 10  # a number of so few digits needs no look at what it may be
 Settings = tuple[int | None, int | None]
 
 
@@ -82,7 +80,7 @@ class Metrics:
             if by.counts:
                 head = text[form.head]
                 if head != before:
-                    calls, samples, batch = (_int(text[form.numbers[name]]) for name in _COUNTER)
+                    calls, samples, batch = form.counter(text)
                     if calls is not None:
                         before = head
                         yield index, calls, (samples, batch)
@@ -202,10 +200,3 @@ def _numbers(cells: list[bytes]) -> list[float | None]:
     except ValueError:
         return [number(decode(cell)) for cell in cells]
     return [number(decode(cell)) for cell in cells] if inf in values or -inf in values else values
-
-
-def _int(cell: bytes) -> int | None:
-    if cell.isdigit() and len(cell) < _SHORT:
-        return int(cell)
-    value = typed(decode(cell), "int")
-    return value if isinstance(value, int) else None

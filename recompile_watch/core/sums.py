@@ -12,11 +12,10 @@ from typing import NamedTuple
 from recompile_watch.core.counters import Count, telling
 from recompile_watch.core.prefix_grammar import Stamp
 from recompile_watch.core.rows import TEN_SECONDS, RowForm, Rows
-from recompile_watch.core.sightings import Sighting, TableRows, decode, number, typed
+from recompile_watch.core.sightings import Sighting, TableRows, decode, number
 
 MARK_KINDS = frozenset({"model_load", "compile_mode", "gpu_memory"})  # lines of one sum lie between two events of these
 
-_COUNTER = ("count", "num_samples", "samples_per_batch")
 # The fields that name and hold a value of which a report only wants the latest.
 _LATEST = {"strategy_daily_return": ("strategy", "return"), "validation_loss": ("target", "value")}
 
@@ -226,9 +225,9 @@ def _counts(rows: Rows) -> list[Count]:
     found: list[Count] = []
     for index in [0, *compress(range(1, len(heads)), map(ne, heads, heads[1:]))]:
         line, form = rows.lines[index], rows.forms[index]
-        calls, number, batch = [_int(line[form.numbers[name]]) for name in _COUNTER]
+        calls, samples, batch = form.counter(line)
         if calls is not None:
-            found.append((rows.offsets[index], form.header.stamp(line), calls, form.model, form.symbol, (number, batch)))
+            found.append((rows.offsets[index], form.header.stamp(line), calls, form.model, form.symbol, (samples, batch)))
     return found
 
 
@@ -248,10 +247,3 @@ def _is_price(cell: bytes) -> bool:
 
 def _number(cell: bytes) -> float | None:
     return number(decode(cell))
-
-
-def _int(cell: bytes) -> int | None:
-    if cell.isdigit() and len(cell) < 19:
-        return int(cell)
-    value = typed(decode(cell), "int")
-    return value if isinstance(value, int) else None
