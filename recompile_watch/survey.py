@@ -11,6 +11,7 @@ from recompile_watch.core.bulk import Bulk
 from recompile_watch.core.context import Context, Item
 from recompile_watch.core.engine import SourceEngine, Tally
 from recompile_watch.core.errors import SourceError
+from recompile_watch.core.members import Member
 from recompile_watch.core.parts import Part, PartReader, PartReading, agree, numbered
 from recompile_watch.core.records import BEFORE_BYTES
 from recompile_watch.core.rules import Ruleset
@@ -19,7 +20,7 @@ from recompile_watch.core.shape import HEAD_BYTES, shape_of
 from recompile_watch.core.times import TimeOptions, TimeResolver
 from recompile_watch.core.trace import is_trace
 from recompile_watch.sources.find import SourceFile
-from recompile_watch.sources.read import Unread, plain_size, read_blocks, read_range
+from recompile_watch.sources.read import Unread, is_quiet, plain_size, read_blocks, read_range
 from recompile_watch.workers import CAN_FORK, WorkerDiedError, in_order
 
 # What a part holds is kept until it is handed over, and each costs about half a millisecond; the last are small, so that all jobs end together.
@@ -30,11 +31,12 @@ _DRAIN_BLOCK = 1 << 13  # read line by line until the records at the end are com
 
 @dataclass(slots=True)
 class SourceReading:
-    """What was read of one source. error: why it could not be read, or not to its end."""
+    """What was read of one source. error: why it could not be read, or not to its end. members: of a rotated log, those begun."""
 
     source: SourceFile
     tally: Tally = field(default_factory=Tally)
     error: SourceError | None = None
+    members: list[Member] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +44,14 @@ class SurveyOptions:
     """How to read.
 
     times: the time options of a source. jobs: processes. bulk: read metric lines as rows, for an analysis.
-    on_progress: takes the bytes read so far.
+    on_progress: takes the bytes read so far. settles: when standard input falls silent, give out what waits for more.
     """
 
     times: Callable[[SourceFile], TimeOptions]
     jobs: int = 1
     bulk: Bulk | None = None
     on_progress: Callable[[int], None] | None = None
+    settles: bool = False
 
 
 class Survey:
@@ -79,8 +82,10 @@ class Survey:
         source, unread = reading.source, Unread()
         engine = SourceEngine(source.path, self._rules, self._matcher, self._options.times(source), self._options.bulk)
         try:
-            for block in read_blocks(source, unread=unread, on_progress=self._on_source_progress):
+            for block in self._blocks(reading, unread):
                 yield engine.feed(block)
+                if self._options.settles and is_quiet(source):
+                    yield engine.settle()
         except SourceError as error:
             reading.error = error  # what came before it still counts
         yield engine.end()
@@ -88,6 +93,21 @@ class Survey:
         reading.tally = engine.tally()
         for reason, count in unread.counts.items():
             reading.tally.unread[reason] = reading.tally.unread.get(reason, 0) + count
+
+    def _blocks(self, reading: SourceReading, unread: Unread) -> Iterator[bytes]:
+        """The blocks of a source; where the files of a rotated log begin is noted."""
+        source = reading.source
+        if len(source.family) == 1:
+            yield from read_blocks(source, unread=unread, on_progress=self._on_source_progress)
+            return
+        lines = size = 0
+
+        def begin(path: str) -> None:
+            reading.members.append(Member(path, lines, size))
+
+        for block in read_blocks(source, unread=unread, on_progress=self._on_source_progress, on_member=begin):
+            lines, size = lines + block.count(b"\n"), size + len(block)
+            yield block
 
     def _on_source_progress(self, taken_bytes: int) -> None:
         if self._options.on_progress is not None:

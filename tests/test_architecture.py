@@ -55,7 +55,7 @@ READING_ORDER = (
     "runs", "same", "context", "engine", "live", "streams", "parts", "window", "fingerprint", "phases", "modes", "groups",
     "versions", "patterns", "models", "model_files", "remedies", "env_file", "env_state", "env_check", "advice", "wording", "series",
     "timeline", "findings", "raised_limits", "drift", "stories", "baseline", "acceptance", "candidates", "revisit",
-    "profiles", "decision", "measured", "analysis", "statistics", "trials", "gates", "verdict", "published", "diagnosis",
+    "profiles", "decision", "measured", "analysis", "members", "statistics", "trials", "gates", "verdict", "published", "diagnosis",
     "units", "heard", "messages", "notices", "notice_json", "parcels", "digests", "delivery",
     "codec", "kept_diagnosis",
     "shelves", "fading", "agenda", "moments", "matchers", "watch_settings", "lifecycle", "pace", "diagnostic_runs", "incidents", "signals",

@@ -15,6 +15,7 @@ from recompile_watch.cli.output import write_error, write_result
 from recompile_watch.cli.progress import progress_over
 from recompile_watch.config import load_catalog, read_env_files
 from recompile_watch.core.errors import UsageError
+from recompile_watch.core.members import report_in
 from recompile_watch.core.versions import version_of
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def run(arguments: argparse.Namespace, _name: tuple[str, ...]) -> int:
     env_files, env_errors = read_env_files(catalog.models, arguments.models)
     facts = inputs.facts(reader.facts, arguments.torch_version)
     facts = replace(facts, errors=(*facts.errors, *env_errors), env_files=env_files)
-    report = analysis.report(facts, catalog)
+    report = report_in(reader.members, analysis.report(facts, catalog))
     if weights is not None:
         report = weights.weighed(report, catalog)
     write_result(rendered(report, arguments), arguments.output)

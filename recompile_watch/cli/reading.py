@@ -13,6 +13,7 @@ from recompile_watch.cli.inputs import ReadOptions
 from recompile_watch.core.bulk import Bulk
 from recompile_watch.core.context import Item
 from recompile_watch.core.events import Event
+from recompile_watch.core.members import Member, event_in
 from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.scan import Matcher
 from recompile_watch.core.times import TimeOptions
@@ -25,19 +26,21 @@ if TYPE_CHECKING:
 
 
 class Reader:
-    """Reads sources in order. ``facts`` and ``outside`` are complete when everything was read."""
+    """Reads sources in order. ``facts``, ``members`` and ``outside`` are complete when everything was read."""
 
     def __init__(
         self, rules: Ruleset, matcher: InBackground[Matcher], options: ReadOptions, on_progress: Callable[[int], None] | None
     ) -> None:  # fmt: skip
         self._rules, self._matcher, self._options, self._on_progress = rules, matcher, options, on_progress
         self.facts: list[SourceFacts] = []
+        self.members: dict[str, list[Member]] = {}
         self.outside = 0
 
     def read_events(self, sources: Sequence[SourceFile]) -> Iterator[tuple[SourceFile, list[Event]]]:
-        """The events of all sources, block by block; a source that cannot be read gets an error in its facts."""
-        for source, items in self._read(sources, None):
-            yield source, [item for item in items if isinstance(item, Event)]
+        """The events of all sources as they come; a source that cannot be read gets an error in its facts."""
+        for source, items in self._read(sources, None, settles=True):
+            members = self.members.get(source.path, ())
+            yield source, [event_in(members, item) for item in items if isinstance(item, Event)]
 
     def begin(self, sources: Sequence[SourceFile]) -> Iterator[Sequence[Item]]:
         """What an analysis takes: metric lines in bulk, unless each one's time matters.
@@ -48,9 +51,12 @@ class Reader:
         read = (items for _, items in self._read(sources, None if has_window else Bulk.of(self._rules)))
         return chain([next(read, ())], read)
 
-    def _read(self, sources: Sequence[SourceFile], bulk: Bulk | None) -> Iterator[tuple[SourceFile, Sequence[Item]]]:
-        options = SurveyOptions(lambda source: _time_options(source, self._options), _jobs(self._options.jobs), bulk, self._on_progress)
+    def _read(
+        self, sources: Sequence[SourceFile], bulk: Bulk | None, *, settles: bool = False
+    ) -> Iterator[tuple[SourceFile, Sequence[Item]]]:  # fmt: skip
+        options = SurveyOptions(lambda source: _time_options(source, self._options), _jobs(self._options.jobs), bulk, self._on_progress, settles)
         survey = Survey(sources, self._rules, self._matcher.result(), options)
+        self.members = {reading.source.path: reading.members for reading in survey.readings}
         windows: dict[str, TimeWindow] = {}
         for source, items in survey.items():
             if bulk is not None:

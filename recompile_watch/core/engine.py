@@ -54,6 +54,14 @@ class SourceEngine:
         self._head_bytes += len(block)
         return self._start() if self._head_bytes >= HEAD_BYTES else []
 
+    def settle(self) -> list[Item]:
+        """Nothing more comes for now: what was waiting becomes events, once there is a whole line."""
+        if self._reader is None and not any(b"\n" in block for block in self._head):
+            return []
+        events = self._start() if self._reader is None else []
+        assert self._reader is not None
+        return events + self._context.push(self._reader.settle()) + self._context.flush()
+
     def end(self) -> list[Item]:
         """The source is complete."""
         events = self._start() if self._reader is None else []
@@ -101,6 +109,9 @@ class _LogReader:
 
     def feed(self, block: bytes) -> list[Seen]:
         return self._seen(self._lines.feed(block), self._lines.joiner.open)
+
+    def settle(self) -> list[Seen]:
+        return self._seen(self._lines.settle(), [])
 
     def end(self) -> list[Seen]:
         return self._seen(self._lines.end(), [])

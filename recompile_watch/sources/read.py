@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
+import select
 import stat
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -31,10 +33,11 @@ from recompile_watch.sources.source_file import SourceFile
 from recompile_watch.sources.unpack import unpack
 from recompile_watch.sources.utf16 import utf8_from_utf16
 
-__all__ = ["ReadLimits", "Unread", "plain_size", "read_blocks", "read_range"]
+__all__ = ["ReadLimits", "Unread", "is_quiet", "plain_size", "read_blocks", "read_range"]
 
 _DEFAULT_LIMITS = ReadLimits()
 _UTF8_BOM_BYTES = 3
+_QUIET_S = 1.0
 
 
 @dataclass(slots=True)
@@ -56,6 +59,7 @@ def read_blocks(
     limits: ReadLimits = _DEFAULT_LIMITS,
     unread: Unread | None = None,
     on_progress: Callable[[int], None] | None = None,
+    on_member: Callable[[str], None] | None = None,
 ) -> Iterator[bytes]:
     """The bytes of `source` in non-empty blocks of about `limits.block_bytes`; streams as they come.
 
@@ -63,6 +67,7 @@ def read_blocks(
     the blocks are offsets on disk only where `plain_size` is not None. A member of a family that did not end in a line break
     gets one. What could not be read is counted in `unread`; a file that is gone is counted there too (`vanished`).
     `on_progress` gets the number of bytes taken from the disk since the beginning, comparable with `source.size_bytes`.
+    `on_member` gets the path of each member whose blocks come next.
 
     Raises SourceError, from the first `next()` on, for what cannot be opened or fails while it is read.
     """
@@ -74,9 +79,21 @@ def read_blocks(
         for block in _member_blocks(path, limits, counted, progress):
             if is_first and ends_mid_line:
                 yield b"\n"
+            if is_first and on_member is not None:
+                on_member(path)
             is_first = False
             yield block
             ends_mid_line = not block.endswith(b"\n")
+
+
+def is_quiet(source: SourceFile) -> bool:
+    """True when `source` is standard input and nothing more came for a second: the other end is alive and waits, as `tail -f` does."""
+    if source.path != STANDARD_INPUT:
+        return False
+    try:
+        return not select.select([sys.stdin], [], [], _QUIET_S)[0]
+    except (OSError, ValueError):  # closed, or a system that selects no files
+        return False
 
 
 def plain_size(source: SourceFile) -> int | None:

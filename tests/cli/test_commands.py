@@ -97,11 +97,41 @@ def test_cut_short(tmp_path: Path) -> None:
     assert done.returncode == 3 and "truncated gzip" in done.stderr
 
 
+def test_a_rotated_log_is_one_log_and_each_place_lies_in_its_own_file(tmp_path: Path) -> None:
+    """With --rotated a record may go on in the next file; what is shown names the file and the line where it stands."""
+    head, rest = LIMIT.splitlines(keepends=True)[:1], LIMIT.splitlines(keepends=True)[1:]
+    packed = gzip.compress(("a\nb\n" + SKIP + "cut").encode())
+    log(tmp_path, packed, "bot.log.2.gz")
+    log(tmp_path, "a\n" + "".join(head), "bot.log.1")
+    log(tmp_path, "".join(rest) + SKIP, "bot.log")
+    wanted = [("bot.log.2.gz", 3, 4), ("bot.log.1", 2, 2), ("bot.log", 5, len("".join(rest)))]
+    done = run("events", "--rotated", str(tmp_path))
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    places = [(Path(event["at"]["source"]).name, event["at"]["line"], event["at"]["offset"]) for event in events]
+    assert places == wanted and events[1]["function"] == "positional_embedding"
+    report = json.loads(run("analyze", "--rotated", "--format", "json", str(tmp_path)).stdout)
+    shown = {(Path(one["source"]).name, one["line"]) for finding in report["findings"] for one in finding["evidence"]}
+    assert {place[:2] for place in wanted} <= shown
+
+
 def test_standard_input() -> None:
     """With no path and a pipe, standard input is read."""
     assert run("analyze", stdin=LIMIT).returncode == 2
     assert run("analyze", "-", stdin=LIMIT).returncode == 2
     assert json.loads(run("events", stdin=LIMIT).stdout)["at"]["source"] == "-"
+
+
+def test_a_pipe_that_goes_on_gives_its_events_as_they_come() -> None:
+    """``tail -f bot.log | recompile-watch events -``: each event is printed while the pipe is open."""
+    command = [sys.executable, "-m", "recompile_watch", "events", "-"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(ROOT)}) as process:
+        assert process.stdin is not None and process.stdout is not None
+        for text, kind in [(LIMIT, "recompile_limit_hit"), (RECOMPILE, "recompile"), (SKIP, "cudagraph_skip")]:
+            process.stdin.write(text.encode())
+            process.stdin.flush()
+            assert json.loads(process.stdout.readline())["kind"] == kind
+        process.stdin.close()
+        assert process.stdout.read() == b""
 
 
 @pytest.mark.parametrize(
