@@ -30,6 +30,8 @@ def event_in(members: Sequence[Member], event: Event) -> Event:
 
 def report_in(members: Mapping[str, Sequence[Member]], report: "Report") -> "Report":
     """The report with its evidence in the files where it stands. members: of each rotated log, by its path."""
+    if not any(members.values()):
+        return report
 
     def place(source: str, line: int) -> tuple[str, int]:
         member = _member(members[source], line) if members.get(source) else Member(source, 0, 0)
