@@ -7,7 +7,7 @@ import argparse
 import importlib.util
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from recompile_watch.cli.exit_status import status_code
 from recompile_watch.cli.inputs import complain, inputs_of
@@ -20,41 +20,58 @@ from recompile_watch.core.versions import version_of
 
 if TYPE_CHECKING:
     from recompile_watch.cli.weighing import Weights
+    from recompile_watch.core.analysis import Facts, Report
 
 # Loaded for this format only; a distribution may leave them out.
 HTML_NEEDS = ("matplotlib", "pandas", "jinja2")
 
 
+class Analyzed(NamedTuple):
+    """A report with what the command line must tell of it."""
+
+    report: "Report"
+    facts: "Facts"
+    outside: int
+
+    def complain(self) -> None:
+        """Says on standard error why the evidence is incomplete."""
+        complain(self.facts, has_events=bool(self.report.counts), outside=self.outside)
+
+
 def run(arguments: argparse.Namespace, _name: tuple[str, ...]) -> int:
     """Analyses the sources, writes the report, returns the exit status."""
-    if arguments.torch_version is not None and version_of(arguments.torch_version) is None:
-        raise UsageError(f"--torch-version: '{arguments.torch_version}' is no version; write one such as 2.9.1")
     if arguments.format == "html":
         _require(HTML_NEEDS)
+    found = analyzed(arguments, "analyze")
+    from recompile_watch.cli.rendering import rendered
+
+    write_result(rendered(found.report, arguments), arguments.output)
+    if arguments.format == "html" and arguments.output is None and sys.stdout.isatty():
+        write_error("that was a page for a browser; --output report.html writes it to a file")
+    found.complain()
+    return status_code(found.report.status, arguments.fail_on or "warning")
+
+
+def analyzed(arguments: argparse.Namespace, command: str) -> Analyzed:
+    """What the sources hold, weighed by what the user says; for a decision, what was measured may stand alone."""
+    if arguments.torch_version is not None and version_of(arguments.torch_version) is None:
+        raise UsageError(f"--torch-version: '{arguments.torch_version}' is no version; write one such as 2.9.1")
     # Mistakes in files of the user's are told before anything is read.
     weights = _weights(arguments) if arguments.baseline or arguments.accept or arguments.diagnosis or arguments.state_dir else None
     known = load_catalog(arguments.models) if arguments.models is not None else None
-    inputs = inputs_of(arguments, "analyze")
+    inputs = inputs_of(arguments, command, needs_paths=command != "decide" or weights is None)
     from recompile_watch.cli.reading import Reader, analysed
 
     with progress_over(inputs.sources) as on_progress:
         reader = Reader(inputs.rules, inputs.matcher, inputs.options, on_progress)
         read = reader.begin(inputs.sources)
-        from recompile_watch.cli.rendering import rendered
-
         catalog = known if known is not None else load_catalog()
         analysis = analysed(inputs.rules, read)
     env_files, env_errors = read_env_files(catalog.models, arguments.models)
     facts = inputs.facts(reader.facts, arguments.torch_version)
     facts = replace(facts, errors=(*facts.errors, *env_errors), env_files=env_files)
     report = report_in(reader.members, analysis.report(facts, catalog))
-    if weights is not None:
-        report = weights.weighed(report, catalog)
-    write_result(rendered(report, arguments), arguments.output)
-    if arguments.format == "html" and arguments.output is None and sys.stdout.isatty():
-        write_error("that was a page for a browser; --output report.html writes it to a file")
-    complain(facts, has_events=bool(report.counts), outside=reader.outside)
-    return status_code(report.status, arguments.fail_on or "warning")
+    return Analyzed(report if weights is None else weights.weighed(report, catalog), facts, reader.outside)
 
 
 def _require(libraries: tuple[str, ...]) -> None:

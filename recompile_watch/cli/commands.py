@@ -47,18 +47,29 @@ def _analyze(parser: Parser) -> None:
         help="text for people (default), json for programs, markdown, html for a browser, sarif for code scanning, github for annotations",
     )  # fmt: skip
     parser.add_argument("--output", metavar="FILE", help="writes there instead of to standard output, whole or not at all")
+    _weighing(parser)
+    parser.add_argument("--baseline", metavar="FILE", help="an earlier JSON report: marks each finding new, worse, same, better or gone")
+    parser.add_argument("--accept", metavar="FILE", help="findings that a person has accepted until a day, as TOML")
+    parser.add_argument(
+        "--fail-on", choices=("critical", "warning", "never"), help="lowest severity that counts for the exit status (default: warning)"
+    )
+
+
+def _decide(parser: Parser) -> None:
+    _reading(parser)
+    parser.add_argument("--output", metavar="FILE", help="writes there instead of to standard output, whole or not at all")
+    _weighing(parser)
+    parser.set_defaults(baseline=None, accept=None)
+
+
+def _weighing(parser: Parser) -> None:
     parser.add_argument("--torch-version", metavar="X", help="the torch that wrote the log, such as 2.9.1, where the log does not say it")
     _models(parser)
-    parser.add_argument("--baseline", metavar="FILE", help="an earlier JSON report: marks each finding new, worse, same, better or gone")
     parser.add_argument(
         "--diagnosis", metavar="M=FILE", action="append", default=[], help="a JSON report of diagnose for a model: its verdict is the decision"
     )  # fmt: skip
     parser.add_argument(
         "--state-dir", metavar="DIR", help="a watch's state directory: the newest diagnosis of each model that it keeps is the decision"
-    )
-    parser.add_argument("--accept", metavar="FILE", help="findings that a person has accepted until a day, as TOML")
-    parser.add_argument(
-        "--fail-on", choices=("critical", "warning", "never"), help="lowest severity that counts for the exit status (default: warning)"
     )
 
 
@@ -160,6 +171,12 @@ COMMANDS = (
         "Measures a workload in eager mode and under each setting, each in a fresh process, and says which to run.\n"
         "exit status: 0 decided, 3 inconclusive or not run",
         "recompile-watch diagnose --workload bot_workload:make --python /srv/bot/.venv/bin/python", _diagnose,
+    ),
+    Command(
+        ("decide",), "recompile_watch.cli.decide", "a decision record: which mode each model should run in, and why",
+        "Writes which mode each model should run in, why, on what evidence, and when to look again, as Markdown to keep.\n"
+        "exit status: 0 decided, 3 undecided",
+        "recompile-watch decide --diagnosis toto=toto.json --output decision.md bot.log", _decide,
     ),
     Command(
         ("explain",), "recompile_watch.cli.explain", "a cause, event kind, remedy, setting, model or message, in plain words",

@@ -67,15 +67,15 @@ class Inputs:
         return Facts(tuple(sources), self.errors, torch_version, self.is_strict, self.unread)
 
 
-def inputs_of(arguments: argparse.Namespace, command: str) -> Inputs:
-    """Reads the shared options. Raises UsageError and RuleError."""
+def inputs_of(arguments: argparse.Namespace, command: str, *, needs_paths: bool = True) -> Inputs:
+    """Reads the shared options. needs_paths: without one, standard input is read. Raises UsageError and RuleError."""
     zone, zone_is_given = zone_of(arguments.tz)
     now = datetime.now(UTC)
     options = ReadOptions(
         zone, zone_is_given, year_of(arguments.year), moment_of("--since", arguments.since, zone, now),
         moment_of("--until", arguments.until, zone, now), jobs_of(arguments.jobs),
     )  # fmt: skip
-    paths = paths_of(arguments.paths, command)
+    paths = paths_of(arguments.paths, command) if needs_paths else arguments.paths
     rules = load_rules([Path(folder) for folder in arguments.rules])
     matcher: InBackground[Matcher] = InBackground(lambda: load_matcher(rules))
     unread = Unread()

@@ -33,11 +33,15 @@ def report_to_markdown(report: Report, *, generated_at: str, tool_version: str) 
 
 
 def _head(report: Report, generated_at: str, tool_version: str) -> str:
-    times = [f"{source.first_time or '?'} to {source.last_time or '?'}" for source in report.sources]
-    sources = [f"* {_code(source.facts.path)}: {source.facts.lines} lines, {span}" for source, span in zip(report.sources, times, strict=True)]
-    cut = [f"* … and {len(sources) - MAX_ROWS} more sources"] if len(sources) > MAX_ROWS else []
     torch = f", torch {plain_text(report.torch_version)}" if report.torch_version else ""
-    return "\n".join([f"recompile-watch {tool_version}, {generated_at}{torch}", "", *sources[:MAX_ROWS], *cut])
+    return f"recompile-watch {tool_version}, {generated_at}{torch}\n\n{sources_text(report)}"
+
+
+def sources_text(report: Report) -> str:
+    """The logs that were read, a line each."""
+    times = [f"{source.first_time or '?'} to {source.last_time or '?'}" for source in report.sources]
+    sources = [f"* {code(source.facts.path)}: {source.facts.lines} lines, {span}" for source, span in zip(report.sources, times, strict=True)]
+    return "\n".join([*sources[:MAX_ROWS], *([f"* … and {len(sources) - MAX_ROWS} more sources"] if len(sources) > MAX_ROWS else [])])
 
 
 def _finding(finding: Finding) -> str:
@@ -46,7 +50,7 @@ def _finding(finding: Finding) -> str:
     span = f", {finding.first_time}" if finding.first_time else ""
     span += f" to {finding.last_time}" if finding.last_time != finding.first_time else ""
     facts = [
-        _code(place) if place else "", f"{times}{span}", plain_text(finding.model or ""),
+        code(place) if place else "", f"{times}{span}", plain_text(finding.model or ""),
         finding.baseline and f"{finding.baseline} since the baseline",
         f"{finding.headroom.entries} of {finding.headroom.limit} entries" if finding.headroom and finding.headroom.limit else "",
     ]  # fmt: skip
@@ -125,12 +129,14 @@ def plain_text(text: str) -> str:
     return safe(text, _MAX_TEXT).translate(_HARMLESS).replace("://", "&#58;//").replace("www.", "www&#46;")
 
 
-def _code(text: str) -> str:
+def code(text: str) -> str:
+    """Text of a log as code."""
     text = safe(text, _MAX_TEXT)
     ticks = "`" * (max(map(len, re.findall(r"`+", text)), default=0) + 1)
     return f"{ticks} {text} {ticks}" if "`" in text else f"`{text}`"
 
 
 def block(text: str) -> str:
+    """Text of a log as a block of code, whatever fences are in it."""
     fence = "`" * max(3, max(map(len, re.findall(r"`+", text)), default=0) + 1)
     return f"{fence}\n{text}\n{fence}"
