@@ -21,7 +21,7 @@ PACKAGE = ROOT / "recompile_watch"
 FILES = sorted(path for path in PACKAGE.rglob("*.py"))
 MAX_LINES = 400
 # One file by necessity: it runs by path in a foreign interpreter, where nothing of the package can be imported.
-LONGER = {"recompile_watch/respond/diagnose_worker.py": 620}
+LONGER = {"recompile_watch/respond/diagnose_worker.py": 690}
 
 # Which parts of the house each part may import; itself is always allowed.
 MAY_IMPORT: dict[str, frozenset[str]] = {

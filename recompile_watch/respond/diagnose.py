@@ -1,7 +1,8 @@
 """The diagnostic: starts a fresh worker for each candidate, first for structure, then for time, and has the results judged.
 
 Stage A (structural) runs on the CPU with ``backend="eager"``, two candidates at a time: counts are the same for every backend
-and mode. Stage B (timed) runs one after the other on the device asked for, and leaves out what stage A has rejected.
+and mode. Its processes are forked off one that has imported torch, which takes half of the time. Stage B (timed) runs one after the
+other on the device asked for, and leaves out what stage A has rejected.
 """
 
 import os
@@ -21,6 +22,7 @@ from recompile_watch.core.profiles import EFFORTS, Effort, Profile
 from recompile_watch.core.statistics import SplitMix64
 from recompile_watch.core.trials import Status, Trial
 from recompile_watch.core.verdict import judge
+from recompile_watch.respond.nursery import Nursery
 from recompile_watch.respond.readings import Reading, computes_only, reading_of, timed
 from recompile_watch.respond.worker_process import Launch, run_worker
 
@@ -109,6 +111,7 @@ class _Run:
     times: dict[Candidate, Reading] = field(default_factory=dict)
     skipped: dict[Candidate, str] = field(default_factory=dict)
     stop: threading.Event = field(default_factory=threading.Event)
+    nursery: Nursery | None = None
     fault: str = ""
     is_stopped: bool = False
     has_run: bool = False
@@ -133,6 +136,7 @@ class _Run:
         """Runs the structural stage; the candidates, with the workload's own variants where none were named."""
         own = [candidate for candidate in wanted if candidate.has_own_structure and candidate.key not in (_DEFAULT.key, EAGER)]
         early = own[:1]  # beside the default mode, whose result says whether the others can mend anything
+        self.nursery = Nursery(self._launch(_DEFAULT, "structural", self.folder, 0)) if len(own) > 1 else None
         with ThreadPoolExecutor(PARALLEL) as pool:
             try:
                 runs = [pool.submit(self._one, candidate, "structural") for candidate in early]
@@ -147,6 +151,9 @@ class _Run:
                     self.structures[reading.trial.candidate] = reading
             finally:
                 self.stop.set()  # whatever else still runs when this is left early
+                if self.nursery is not None:
+                    self.nursery.close()
+                    self.nursery = None
         self.stop.clear()
         return wanted
 
@@ -211,16 +218,21 @@ class _Run:
         return reading
 
     def _started(self, candidate: Candidate, stage: str, cache: Path, pairs: int) -> Reading:
-        gpu = self.surroundings.gpu if stage == "timed" else ""
-        launch = Launch(self.surroundings.python, self._request(candidate, stage, pairs), cache, self.surroundings.time_limit_s, gpu=gpu)
+        launch = self._launch(candidate, stage, cache, pairs)
 
         def on_progress(record: Mapping[str, object]) -> None:
             done, total = (value if isinstance(value, int) else 0 for value in (record.get("done"), record.get("total")))
             self.on_progress(Progress(candidate.name, stage, str(record.get("phase"))[:40], done, total))
 
-        reading = reading_of(candidate, run_worker(launch, on_progress, self._why_stop))
+        # The default mode starts anew, to tell what is wrong with the interpreter, and so does what torch reads when it is imported.
+        fork = self.nursery.fork if self.nursery is not None and candidate.key not in (_DEFAULT.key, "dynamic_sources") else None
+        reading = reading_of(candidate, run_worker(launch, on_progress, self._why_stop, fork))
         self.on_progress(Progress(candidate.name, stage, reading.trial.status.value, 0, 0))
         return reading
+
+    def _launch(self, candidate: Candidate, stage: str, cache: Path, pairs: int) -> Launch:
+        gpu = self.surroundings.gpu if stage == "timed" else ""
+        return Launch(self.surroundings.python, self._request(candidate, stage, pairs), cache, self.surroundings.time_limit_s, gpu=gpu)
 
     def _why_stop(self) -> str | None:
         return "the diagnostic was ended" if self.stop.is_set() else self.guard()

@@ -18,7 +18,9 @@ import math
 import os
 import random
 import resource
+import select
 import signal
+import socket
 import sys
 import threading
 import time
@@ -34,6 +36,7 @@ MAX_ROUNDS = 8  # rounds over all inputs in which compiling may come to rest
 QUIET_ROUNDS = 3  # a CUDA graph is warmed up, recorded and replayed before it shows what it costs
 LATE_ROUNDS = 2  # rounds of the structural stage in which nothing may be compiled any more
 HEARTBEAT_S = 2.0
+MESSAGE_BYTES = 1 << 16
 LEAST_MS = 3.0  # what is shorter is timed several calls at a time: else the switch from arm to arm would be part of it
 MAX_REPEAT = 50
 MOST_PAIRS = 3  # times as many as asked for, where they scatter
@@ -84,9 +87,17 @@ class Report:
 
 def main() -> None:
     del sys.path[0]  # this file's own folder, whose modules would shadow the workload's and the standard library's
+    if sys.argv[1:] == ["nursery"]:
+        nurse()
+    else:
+        serve({})
+
+
+def serve(changes: dict) -> None:  # type: ignore[type-arg]
+    """One run. changes: of its request."""
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what a workload prints must not look like a record
-    request = json.loads(sys.stdin.readline())
+    request = {**json.loads(sys.stdin.readline()), **changes}
     behave(request)
     report = Report(out)
     try:
@@ -101,6 +112,68 @@ def main() -> None:
         outcome = {"status": "crashed", "reason": words_of(error)}
     report.say("outcome", **outcome)
     os._exit(0)  # nothing at exit may hang or fail after the result is out
+
+
+def nurse() -> None:
+    """Imports torch and forks a process for each run that is asked for, until nobody is left to ask. Standard input is a socket."""
+    channel = socket.socket(fileno=os.dup(0))
+    request = json.loads(channel.recv(MESSAGE_BYTES))
+    behave(request)
+    gc.disable()
+    import_torch()
+    gc.freeze()
+    here, there = os.pipe()
+    os.set_blocking(there, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(there)
+    channel.send(b'{"ready": true}')
+    with contextlib.suppress(OSError):
+        while True:
+            readable = select.select([channel.fileno(), here], [], [])[0]
+            if here in readable:
+                os.read(here, 1 << 16)
+                bury(channel)
+            if channel.fileno() in readable:
+                message, fds, _, _ = socket.recv_fds(channel, MESSAGE_BYTES, 3)
+                if not message:
+                    break
+                asked = json.loads(message)
+                pid = os.fork()
+                if pid == 0:
+                    leave_home(channel, (here, there), fds)
+                    os.environ.update(asked["environment"])
+                    serve({"parent": os.getppid(), "nice": 0})
+                for fd in fds:
+                    os.close(fd)
+                channel.send(json.dumps({"run": asked["run"], "pid": pid}).encode())
+    os._exit(0)
+
+
+def bury(channel: socket.socket) -> None:
+    """Tells how what was forked ended."""
+    with contextlib.suppress(ChildProcessError):
+        while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+            status = os.WEXITSTATUS(ended[1]) if os.WIFEXITED(ended[1]) else -os.WTERMSIG(ended[1])
+            channel.send(json.dumps({"pid": ended[0], "status": status}).encode())
+
+
+def leave_home(channel: socket.socket, wake: tuple[int, int], fds: Sequence[int]) -> None:
+    """What was forked becomes a process of its own."""
+    os.setsid()
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    channel.close()
+    for fd in wake:
+        os.close(fd)
+    for target, fd in enumerate(fds):
+        os.dup2(fd, target)
+        os.close(fd)
+    gc.enable()
+
+
+def import_torch() -> None:
+    globals()["torch"] = importlib.import_module("torch")
+    importlib.import_module("torch._dynamo")
 
 
 def behave(request: dict) -> None:  # type: ignore[type-arg]
@@ -130,8 +203,7 @@ def run(request: dict, report: Report) -> dict:  # type: ignore[type-arg]
     report.enter("importing torch")
     gc.disable()  # modules are never garbage: half a second less
     try:
-        globals()["torch"] = importlib.import_module("torch")
-        importlib.import_module("torch._dynamo")
+        import_torch()
     except Exception as error:  # noqa: BLE001 (a broken installation fails in any way it likes)
         return {
             "status": "crashed",

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, Protocol
 
 WORKER = Path(__file__).with_name("diagnose_worker.py")
 MARK = "RECOMPILE_WATCH_RUN"
@@ -25,7 +25,7 @@ MAX_LOG_BYTES = 8 << 20
 _TICK_S = 0.2
 _CHUNK_BYTES = 1 << 16
 _REAP_S = 5.0
-# What the surroundings say about compiling must not decide what a candidate is.
+# They must not decide what a candidate is.
 _FOREIGN = ("TORCH_LOGS", "TORCH_TRACE", "TORCH_COMPILE", "TORCH_DYNAMO", "TORCHDYNAMO", "TORCHINDUCTOR", "TRITON_CACHE")
 
 
@@ -65,12 +65,30 @@ class Ending:
     eager_calls: int = 0
 
 
-def run_worker(launch: Launch, on_progress: Callable[[Mapping[str, object]], None], should_stop: Callable[[], str | None]) -> Ending:
-    """Runs the worker to its end. on_progress takes its progress records; should_stop gives the reason to end it now."""
+class Process(Protocol):
+    """A process that was started for one run, the leader of its session, as `subprocess.Popen` shows it."""
+
+    pid: int
+    stdin: IO[bytes] | None
+    stdout: IO[bytes] | None
+    stderr: IO[bytes] | None
+
+    def wait(self, timeout: float) -> int:
+        """Its status, or the negative number of a signal. Raises subprocess.TimeoutExpired."""
+
+
+def run_worker(
+    launch: Launch, on_progress: Callable[[Mapping[str, object]], None], should_stop: Callable[[], str | None],
+    fork: Callable[[Launch], Process | None] | None = None,
+) -> Ending:  # fmt: skip
+    """Runs the worker to its end. on_progress takes its progress records; should_stop gives the reason to end it now.
+
+    fork: gives a process that serves already; an interpreter is started where it gives none.
+    """
     try:
-        process = subprocess.Popen(
+        process = (fork(launch) if fork is not None else None) or subprocess.Popen(
             [launch.python, str(WORKER)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            env=_environment(launch), start_new_session=True,
+            env=environment_of(launch), start_new_session=True,
         )  # fmt: skip
     except (OSError, ValueError) as error:
         return Ending(failure=f"{launch.python} cannot be run ({getattr(error, 'strerror', None) or error}); name the interpreter with --python")
@@ -80,7 +98,8 @@ def run_worker(launch: Launch, on_progress: Callable[[Mapping[str, object]], Non
         _end(process, launch.mark)
 
 
-def _environment(launch: Launch) -> dict[str, str]:
+def environment_of(launch: Launch) -> dict[str, str]:
+    """The environment of its process: what the surroundings say about compiling stays behind."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(_FOREIGN)}
     threads = launch.request.get("threads")
     return {
@@ -90,7 +109,7 @@ def _environment(launch: Launch) -> dict[str, str]:
     }  # fmt: skip
 
 
-def _end(process: subprocess.Popen[bytes], mark: str) -> None:
+def _end(process: Process, mark: str) -> None:
     """Nothing of the run goes on: its session first, then what left the session."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
@@ -135,7 +154,7 @@ def marked(mark: str) -> list[int]:
 class _Reading:
     """Takes in what a process says until it ends, is silent for too long, or its time is up."""
 
-    process: subprocess.Popen[bytes]
+    process: Process
     launch: Launch
     on_progress: Callable[[Mapping[str, object]], None]
     should_stop: Callable[[], str | None]
