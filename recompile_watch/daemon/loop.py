@@ -115,7 +115,7 @@ class Loop:
         if heard or troubles or is_burst:
             self._take(self._parts.watch.feed(heard, troubles, now), changes, now)
         due = self._parts.watch.next_due()
-        if due is not None and due <= now:
+        if due is None or due <= now:  # None: it has not begun, and listens from now on also to what never says a word
             self._take(self._parts.watch.tick(now), changes, now)
         self._diagnosed(changes, now, monotonic)
         for reading in self._parts.readings:
