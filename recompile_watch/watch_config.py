@@ -72,7 +72,7 @@ def read_config(file: Path, environment: Mapping[str, str] = os.environ) -> Watc
     models = tuple(DeclaredModel(name, model.declared) for name, model in general.models.items() if model.declared is not None)
     given = {
         "receivers": tuple(rule for _, _, rule in receivers), "sources": tuple(watched for _, watched in sources), "models": models,
-        "runs": _runs(general.diagnose),
+        "runs": _runs(general.diagnose), "looks_s": 0.0,
     }  # fmt: skip
     watch = read_table(WatchSettings, watch_table, "watch", mistakes, given)
     beat = general.heartbeat

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 from recompile_watch.cli import exit_status
-from recompile_watch.cli.output import write_stdout
+from recompile_watch.cli.output import write_error, write_stdout
 from recompile_watch.core.errors import UsageError
 
 
@@ -19,14 +19,15 @@ def run(arguments: argparse.Namespace, _name: tuple[str, ...]) -> int:
     if arguments.check:
         return _check(file)
     from recompile_watch.daemon.journal import Journal
-    from recompile_watch.daemon.program import Program
+    from recompile_watch.daemon.program import Program, read_for_one_look
 
-    program = Program(file, Journal())
-    if arguments.once:
-        program.run_once()
-    else:
-        program.run()
-    return exit_status.OK
+    if not arguments.once:
+        Program(file, Journal()).run()
+        return exit_status.OK
+    unread = Program(file, Journal(), read=read_for_one_look).run_once()
+    for text in unread:
+        write_error(text)
+    return exit_status.UNKNOWN if unread else exit_status.OK
 
 
 def _describe(as_schema: bool) -> int:

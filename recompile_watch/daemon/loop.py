@@ -81,6 +81,7 @@ class Loop:
         self._failing_since: float | None = None
         self.is_unwritable = False
         self._troubles: list[Trouble] = []
+        self.unread: dict[str, str] = {}  # sources and files that cannot be read now, with what is wrong
         self._watched_fds: set[int] = set()
         self._beat_at = clock.monotonic()
         self._hint_at = self._folders_at = self._listen_at = 0.0
@@ -110,6 +111,7 @@ class Loop:
         self._collect(now, monotonic)
         self._beat(monotonic)
         troubles, self._troubles = self._troubles, []
+        self._note_unread(troubles)
         changes = Changes()
         self._read_at = monotonic if heard or is_burst else self._read_at
         if heard or troubles or is_burst:
@@ -125,6 +127,12 @@ class Loop:
         if self._parts.metrics is not None:
             self._measure(self._parts.metrics, changes)
         return bool(heard or is_burst or troubles or not changes.is_empty)
+
+    def conclude(self) -> None:
+        """The watch ends here and looks again later: what waits only for company is told now."""
+        now, changes = self._clock.now(), Changes()
+        self._take(self._parts.watch.conclude(now), changes, now)
+        self._deliver(changes, now, self._clock.monotonic())
 
     def command(self, command: Command) -> None:
         """Does what a person asks for, and writes it down. Raises StoreError with the reason of a refusal."""
@@ -206,6 +214,13 @@ class Loop:
         if self._parts.metrics is not None:
             self._parts.metrics.heard(heard)
         return heard
+
+    def _note_unread(self, troubles: Iterable[Trouble]) -> None:
+        for trouble in troubles:
+            if trouble.is_over:
+                self.unread.pop(trouble.subject, None)
+            elif trouble.kind in (TroubleKind.SOURCE_MISSING, TroubleKind.UNREADABLE):
+                self.unread[trouble.subject] = trouble.text
 
     def _collect(self, now: float, monotonic: float) -> None:
         """What became of messages under way."""

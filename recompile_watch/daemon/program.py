@@ -4,8 +4,9 @@ import selectors
 import signal
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,17 +27,21 @@ if TYPE_CHECKING:
 
 STOP_GRACE_S = 10.0  # for messages under way when the watch is told to end; systemd waits 30 s
 MAX_BACK_OFF_S = 60.0
+LOOKS_S = 8 * 86_400.0  # between two runs of cron: once a week, and one that was late
 SYSTEM_CLOCK = Clock(time.time, time.monotonic)
 
 
 class Program:
     """Watches with the configuration of a file until it is told to end."""
 
-    def __init__(self, file: Path, journal: Journal, *, clock: Clock = SYSTEM_CLOCK, service: Service | None = None) -> None:
+    def __init__(
+        self, file: Path, journal: Journal, *, clock: Clock = SYSTEM_CLOCK, service: Service | None = None,
+        read: Callable[[Path], WatchConfig] = read_config,
+    ) -> None:  # fmt: skip
         """Raises ConfigError for a bad configuration, StoreError when the state directory cannot be used."""
-        self._file, self._journal, self._clock = file, journal, clock
+        self._file, self._journal, self._clock, self._read = file, journal, clock, read
         self._service = service or Service()
-        self._config = read_config(file)
+        self._config = read(file)
         self._store = Store(self._config.state_folder, now=clock.now())
         self._selector = selectors.DefaultSelector()
         self._is_ending = self._must_reload = False
@@ -66,14 +71,21 @@ class Program:
                 self._close()
         self._selector.close()
 
-    def run_once(self) -> None:
-        """Reads what is there, sends what is due, and ends; for cron."""
+    def run_once(self) -> list[str]:
+        """Reads what is there, tells all of it, and ends; for cron. What could not be read, one sentence each."""
         try:
-            while self._loop.turn(settles_at_once=True) or self._loop.has_more or self._loop.is_sending or self._loop.is_measuring:
-                self._loop.wait()
+            self._run_out()
+            self._loop.conclude()
+            self._run_out()
         finally:
             self._close()
             self._selector.close()
+        return [*self._loop.unread.values()]
+
+    def _run_out(self) -> None:
+        """Turns until there is nothing left to do."""
+        while self._loop.turn(settles_at_once=True) or self._loop.has_more or self._loop.is_sending or self._loop.is_measuring:
+            self._loop.wait()
 
     def _turn(self) -> bool:
         """One turn; False when it failed. The only catch-all: a fault of ours is told, and the loop goes on, after a growing
@@ -112,7 +124,7 @@ class Program:
         self._must_reload = False
         self._service.reloading(self._clock.monotonic())
         try:
-            config = read_config(self._file)
+            config = self._read(self._file)
             if config.state_folder != self._config.state_folder:
                 raise ConfigError(f"{self._file}: state_dir changes only with a restart")
             load_rules(config.rule_folders)  # while the old loop still runs: a bad rule must not end it
@@ -140,6 +152,13 @@ class Program:
         self._store.close()
         if self._server is not None:
             self._server.close()
+
+
+def read_for_one_look(file: Path) -> WatchConfig:
+    """The configuration of a watch that looks from time to time: what it does not find it says at once. Raises ConfigError."""
+    config = read_config(file)
+    sources = tuple(replace(source, follow=replace(source.follow, missing_after_s=0.0)) for source in config.sources)
+    return replace(config, sources=sources, watch=replace(config.watch, looks_s=LOOKS_S))
 
 
 def _measured(config: WatchConfig, clock: Clock) -> tuple["Metrics | None", "MetricsServer | None"]:
