@@ -8,10 +8,10 @@ from datetime import tzinfo
 from pathlib import Path
 
 from recompile_watch.core.delivery import DeliverySettings
-from recompile_watch.core.errors import ConfigError
+from recompile_watch.core.errors import ConfigError, DeliveryError
 from recompile_watch.core.watch_settings import DeclaredModel, Receiver, RunSettings, WatchedSource, WatchSettings
 from recompile_watch.respond.diagnose_settings import DiagnoseSettings
-from recompile_watch.respond.receivers import ReceiverSettings
+from recompile_watch.respond.receivers import ReceiverSettings, check_own_address
 from recompile_watch.settings import Mistakes, keys_of, note_unknown, read_table
 from recompile_watch.sources.follow_settings import FollowSettings
 from recompile_watch.watch_tables import AS_TEXT, Address, General, Origin
@@ -58,10 +58,11 @@ def read_config(file: Path, environment: Mapping[str, str] = os.environ) -> Watc
     """The configuration in a file. Raises ConfigError with all mistakes, one line each."""
     table = _toml(file)
     mistakes = Mistakes(str(file), [], AS_TEXT)
-    watch_table = _table(table.pop("watch", {}), "watch", mistakes)
-    source_tables = _tables(table.pop("source", []), "source", mistakes)
-    receiver_tables = _tables(table.pop("receiver", []), "receiver", mistakes)
-    general = read_table(General, table, "", mistakes) or General()
+    note_unknown(table, {*_names(General), "source", "receiver", "watch"}, "", mistakes)
+    watch_table = _table(table.get("watch", {}), "watch", mistakes)
+    source_tables = _tables(table.get("source", []), "source", mistakes)
+    receiver_tables = _tables(table.get("receiver", []), "receiver", mistakes)
+    general = read_table(General, _part(table, General), "", mistakes) or General()
     sources = [source for index, item in enumerate(source_tables, 1) if (source := _source(item, f"source[{index}]", file.parent, mistakes))]
     receivers = [found for index, item in enumerate(receiver_tables, 1) if (found := _receiver(item, f"receiver[{index}]", environment, mistakes))]
     if not source_tables:
@@ -158,6 +159,12 @@ def _receiver(
     address = read_table(Address, _part(table, Address), place, mistakes)
     rule = read_table(Receiver, _part(table, Receiver), place, mistakes)
     url = None if address is None else _secret(address, place, environment, mistakes, is_needed=True)
+    if url:
+        try:
+            check_own_address(url)
+        except DeliveryError as error:
+            mistakes.add(place, str(error))
+            url = None
     if rule is None:
         return None
     settings = read_table(

@@ -56,6 +56,41 @@ def test_ten_lines_are_enough(tmp_path: Path) -> None:
     assert [rule.min_severity for rule in found.watch.receivers] == ["warning"]
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "no address",
+        "json://:8080",
+        "json://127.0.0.1:99999/",
+        "json://host/?token=CANARY",
+        "slack://CANARY",
+        "https://hooks.slack.com/",
+        "slack+https://h/",
+    ],
+)
+def test_an_address_that_cannot_be_right_is_a_mistake(tmp_path: Path, url: str) -> None:
+    """Else nobody would hear of anything, and nobody would hear of that; the address itself is not quoted."""
+    (found,) = mistakes(tmp_path, TEN_LINES.replace("json://127.0.0.1:8080/alerts", url))
+    assert found.startswith("watch.toml: receiver[1]: ") and "CANARY" not in found
+
+
+@pytest.mark.parametrize("url", ["nosuch://CANARY", "https://host/CANARY", "mailto://CANARY"])
+def test_check_also_reads_what_only_apprise_can(tmp_path: Path, url: str) -> None:
+    """``watch --check`` loads apprise where it must, touches no network, and names the receiver."""
+    file = tmp_path / "watch.toml"
+    file.write_text(TEN_LINES.replace("{folder}", str(tmp_path)).replace("json://127.0.0.1:8080/alerts", url))
+    command = [sys.executable, "-m", "recompile_watch", "watch", "--check", "--config", str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    assert done.returncode == 78
+    assert done.stderr.count("\n") == 1 and "receiver ops: " in done.stderr and "CANARY" not in done.stderr + done.stdout
+
+
+def test_a_misspelt_table_is_told_with_the_right_name(tmp_path: Path) -> None:
+    """``[[sources]]`` is what one writes first."""
+    found = mistakes(tmp_path, TEN_LINES.replace("[[source]]", "[[sources]]"))
+    assert any("sources: unknown key; did you mean 'source'?" in line for line in found)
+
+
 def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
     """Unknown keys, wrong types, two origins, no address, an unknown zone, a name that stands twice."""
     found = mistakes(

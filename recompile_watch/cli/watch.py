@@ -6,7 +6,7 @@ from pathlib import Path
 
 from recompile_watch.cli import exit_status
 from recompile_watch.cli.output import write_error, write_stdout
-from recompile_watch.core.errors import UsageError
+from recompile_watch.core.errors import ConfigError, UsageError
 
 
 def run(arguments: argparse.Namespace, _name: tuple[str, ...]) -> int:
@@ -60,9 +60,13 @@ def _check(file: Path) -> int:
     """Says what the configuration means; ConfigError has all its mistakes."""
     from recompile_watch.config import load_catalog, load_rules
     from recompile_watch.core.units import duration_text
+    from recompile_watch.notify import address_mistakes
     from recompile_watch.watch_config import read_config
 
     config = read_config(file)
+    wrong = [f"{file}: receiver {name}: {why}" for name, why in address_mistakes(config.receivers)]
+    if wrong:
+        raise ConfigError("\n".join(wrong))
     rules = load_rules(config.rule_folders)
     load_catalog()
     print(f"{file}: good")
