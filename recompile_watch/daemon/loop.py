@@ -170,7 +170,10 @@ class Loop:
 
     def progress(self) -> dict[str, list[dict[str, object]]]:
         """How far each source is read: the progress of its streams, by the name of the source."""
-        return {reading.name: [asdict(one) for one in reading.follower.progress()] for reading in self._parts.readings}
+        return {
+            reading.name: [{**asdict(one), "problem": one.problem or self.unread.get(one.stream)} for one in reading.follower.progress()]
+            for reading in self._parts.readings
+        }
 
     def wait(self, until_s: float | None = None) -> None:
         """Sleeps until something is due or a descriptor is ready, at most ``until_s``; serves what is ready."""
