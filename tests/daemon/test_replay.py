@@ -1,8 +1,12 @@
-"""`replay` tells what `watch` would have told: the same engine, the same messages at the same times (P3)."""
+"""`replay` tells what `watch` would have told: the same engine, the same messages at the same times (P3).
+
+What it tells of the bot's day is kept whole, to be read as a person gets it: python -m tests.daemon.test_replay writes it anew.
+"""
 
 from __future__ import annotations
 
 import re
+import socket
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -12,11 +16,19 @@ from recompile_watch.daemon.replay import Replay
 from recompile_watch.sources.find import find_sources
 from recompile_watch.sources.read import read_blocks
 from recompile_watch.watch_config import read_config
-from tests.conftest import ROOT, SAMPLES
+from tests.conftest import DATA, ROOT, SAMPLES
 from tests.daemon.world import World
 
 BOT_DAY = SAMPLES / "bot-2025-10-30.log"
+GOLDEN = DATA / "replay" / "bot-2025-10-30.txt"
 TIME = re.compile(rb"^(2025-10-30 \d\d:\d\d:\d\d)")
+
+
+def bot_day() -> str:
+    """What a person reads who replays the bot's day, on a machine called bot-host."""
+    command = [sys.executable, "-m", "recompile_watch", "replay", "--tz", "UTC", str(BOT_DAY.relative_to(ROOT))]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    return done.stdout.replace(f"({socket.gethostname()})", "(bot-host)")
 
 
 def replayed(world: World, log: Path) -> list[tuple[str, tuple[str, ...]]]:
@@ -58,6 +70,11 @@ def test_the_bots_day_replayed_is_the_bots_day_watched(tmp_path: Path) -> None:
     assert replayed(world, BOT_DAY) == told
 
 
+def test_the_bots_day_reads_as_it_should() -> None:
+    """A handful of messages, each word of them, with their times: what a person would want to get that day."""
+    assert bot_day() == GOLDEN.read_text(encoding="utf-8")
+
+
 def test_replay_prints_messages_and_their_number() -> None:
     """The command: what would have been sent, with the log's own times; nothing recognisable is status 3."""
     command = [sys.executable, "-m", "recompile_watch", "replay", "--tz", "UTC"]
@@ -67,3 +84,8 @@ def test_replay_prints_messages_and_their_number() -> None:
     assert done.stdout.rstrip().endswith("messages for 69 events")
     nothing = subprocess.run([*command, str(ROOT / "LICENSE")], capture_output=True, text=True, check=False, cwd=ROOT)
     assert (nothing.returncode, nothing.stdout, nothing.stderr.count("\n")) == (3, "", 1)
+
+
+if __name__ == "__main__":
+    GOLDEN.parent.mkdir(exist_ok=True)
+    GOLDEN.write_text(bot_day(), encoding="utf-8")
