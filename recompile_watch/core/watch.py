@@ -80,6 +80,7 @@ class Watch:
         self._clock = self._clocks.get("clock") or Clock(0.0)
         self._is_new = self._clocks.get("clock") is None
         self._is_revised = self._is_new
+        self._known_gap_s = OVERSLEPT_S + (0.0 if self._is_new else settings.looks_s)  # before the very first look nobody looked
         self._kinds = {rule.event for rule in rules.rules} | TORCH_KINDS | set(EXTRA_FIELDS)
         self._backlogs = Shelf("backlog", Backlog, parts, 1)
         self._agenda = Agenda()
@@ -284,7 +285,7 @@ class Watch:
             self._schedule()
             return
         due = self._agenda.next()
-        has_slept = due is not None and wall > due[0] + self._clock.lost + OVERSLEPT_S + self._settings.looks_s
+        has_slept = due is not None and wall > due[0] + self._clock.lost + self._known_gap_s
         if has_slept or wall < self._clock.wall - BACK_S:
             self._clock.jump_to(wall)
             self._schedule()

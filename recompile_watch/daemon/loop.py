@@ -161,12 +161,10 @@ class Loop:
         """True while a diagnosis goes on."""
         return self._parts.diagnostics.is_busy
 
-    @property
-    def is_sending(self) -> bool:
-        """True while a message is under way, or is to go now."""
-        now = self._clock.now()
-        due = self._parts.outbox.next_due(now)
-        return self._parts.courier.in_flight > 0 or (due is not None and due <= now)
+    def is_sending(self, within_s: float = 0.0) -> bool:
+        """True while a message is under way, or is to go now or so soon."""
+        due = self._parts.outbox.next_due(self._clock.now())
+        return self._parts.courier.in_flight > 0 or (due is not None and due <= self._clock.now() + within_s)
 
     def progress(self) -> dict[str, list[dict[str, object]]]:
         """How far each source is read: the progress of its streams, by the name of the source."""

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 STOP_GRACE_S = 10.0  # for messages under way when the watch is told to end; systemd waits 30 s
 MAX_BACK_OFF_S = 60.0
 LOOKS_S = 8 * 86_400.0  # between two runs of cron: once a week, and one that was late
+LINGER_S = 4.0  # so long a look waits for the next message, which a receiver's rate puts off; less than after a failed attempt
 SYSTEM_CLOCK = Clock(time.time, time.monotonic)
 
 
@@ -84,7 +85,7 @@ class Program:
 
     def _run_out(self) -> None:
         """Turns until there is nothing left to do."""
-        while self._loop.turn(settles_at_once=True) or self._loop.has_more or self._loop.is_sending or self._loop.is_measuring:
+        while self._loop.turn(settles_at_once=True) or self._loop.has_more or self._loop.is_sending(LINGER_S) or self._loop.is_measuring:
             self._loop.wait()
 
     def _turn(self) -> bool:

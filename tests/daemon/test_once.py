@@ -13,7 +13,7 @@ from recompile_watch.daemon.journal import Journal
 from recompile_watch.daemon.loop import Clock
 from recompile_watch.daemon.program import Program, read_for_one_look
 from tests.daemon.process import Receiver, receiver
-from tests.daemon.world import START, quote
+from tests.daemon.world import START, limit_hit, quote
 
 HOUR_S = 3_600.0
 CONFIG = """
@@ -27,7 +27,6 @@ silent_after = "5h"
 [[receiver]]
 name = "ops"
 url = "json://127.0.0.1:{port}/alerts"
-per_second = 1000
 """
 
 
@@ -68,6 +67,30 @@ def test_each_look_tells_what_it_found(tmp_path: Path, apart_s: float) -> None:
         for second, symbol in enumerate(symbols):
             cron.write(quote(symbol, second))
             assert symbol in cron.look(apart_s)[1]
+
+
+def test_a_look_goes_on_until_all_is_told(tmp_path: Path) -> None:
+    """More messages than a receiver takes at once: a look waits for its rate and leaves nothing for the next one."""
+    with receiver() as inbox:
+        cron = Cron(tmp_path, inbox)
+        cron.file.write_text(cron.file.read_text() + 'group_by = ["kind", "function"]\nburst = 100\n')
+        cron.write(b"the bot starts\n")
+        cron.look()
+        for number in range(6):
+            cron.write(limit_hit(f"attend_{number}", number))
+        told = cron.look()[1]
+        assert all(f"Critical: attend_{number} hit the recompile limit" in told for number in range(6))
+
+
+def test_the_first_look_tells_an_old_problem_as_it_is(tmp_path: Path) -> None:
+    """Nobody looked before it: what is a month old when it is piped in is told, and not as over for a month."""
+    with receiver() as inbox:
+        cron = Cron(tmp_path, inbox)
+        cron.file.write_text(cron.file.read_text().replace(f'path = "{tmp_path}/logs/*.log"', "stdin = true").replace('start = "begin"\n', ""))
+        command = [sys.executable, "-m", "recompile_watch", "watch", "--once", "--config", str(cron.file)]
+        assert subprocess.run(command, input=limit_hit("attend", 1), check=False, timeout=60).returncode == 0
+        assert str(inbox.next()["title"]).startswith("Critical: attend hit the recompile limit")
+        assert inbox.messages.empty()
 
 
 def test_time_between_two_looks_counts(tmp_path: Path) -> None:
