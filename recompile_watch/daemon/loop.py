@@ -18,6 +18,7 @@ from recompile_watch.core.notices import Alert, Notice
 from recompile_watch.core.parcels import ParcelState, parcel_to_json
 from recompile_watch.core.watch import Step, Watch
 from recompile_watch.daemon.diagnostics import Diagnostics
+from recompile_watch.daemon.followers import InputFollower
 from recompile_watch.daemon.pruning import Pruner
 from recompile_watch.daemon.readings import SourceReading
 from recompile_watch.daemon.series import Series
@@ -160,6 +161,11 @@ class Loop:
     def is_measuring(self) -> bool:
         """True while a diagnosis goes on."""
         return self._parts.diagnostics.is_busy
+
+    @property
+    def is_over(self) -> bool:
+        """True when nothing more can come: standard input is the only source, and its writer closed it."""
+        return all(isinstance(reading.follower, InputFollower) and reading.follower.is_ended for reading in self._parts.readings)
 
     def is_sending(self, within_s: float = 0.0) -> bool:
         """True while a message is under way, or is to go now or so soon."""

@@ -51,7 +51,7 @@ class Program:
         self._failures = 0
 
     def run(self) -> None:
-        """Watches until SIGTERM or SIGINT."""
+        """Watches until SIGTERM or SIGINT, or until standard input ends where that is the only source."""
         with _signals(self._selector, self._end, self._reload_soon):
             control = ControlSocket(made_in(self._config.state_folder), self._selector, Questions(lambda: self._loop, self._clock).answer)
             self._journal.told("watch_started", config=str(self._file), state=str(self._config.state_folder), sources=len(self._config.sources))
@@ -63,6 +63,10 @@ class Program:
                     if not is_ready and not self._failures:
                         is_ready = True
                         self._service.ready(self._status())
+                    if self._loop.is_over:
+                        self._journal.told("input_ended")
+                        self._conclude()
+                        break
                     self._loop.wait(self._service.watchdog_s / 2 if self._service.watchdog_s else None)
                     if self._must_reload:
                         self._reload()
@@ -75,13 +79,17 @@ class Program:
     def run_once(self) -> list[str]:
         """Reads what is there, tells all of it, and ends; for cron. What could not be read, one sentence each."""
         try:
-            self._run_out()
-            self._loop.conclude()
-            self._run_out()
+            self._conclude()
         finally:
             self._close()
             self._selector.close()
         return [*self._loop.unread.values()]
+
+    def _conclude(self) -> None:
+        """Does what is left to do, and tells what waits for company."""
+        self._run_out()
+        self._loop.conclude()
+        self._run_out()
 
     def _run_out(self) -> None:
         """Turns until there is nothing left to do."""

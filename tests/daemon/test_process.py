@@ -143,6 +143,17 @@ missing_after = "0s"
         assert f"  gone: {tmp_path}/gone.log leads to no file" in watch.asked("status").stdout
 
 
+def test_a_watch_of_standard_input_ends_with_it(tmp_path: Path) -> None:
+    """`bot 2>&1 | recompile-watch watch ...`: what waits is told when the bot ends, and the watch with it."""
+    with receiver() as inbox:
+        config = tmp_path / "watch.toml"
+        config.write_text(config_for(tmp_path, inbox.port).replace(f'path = "{tmp_path}/logs/*.log"', "stdin = true").replace("500ms", "1h"))
+        command = [sys.executable, "-m", "recompile_watch", "watch", "--config", str(config)]
+        done = subprocess.run(command, input=quote("BTCUSD", 1), check=False, timeout=60)
+        assert done.returncode == 0
+        assert "BTCUSD is priced without a real quote" in str(inbox.next()["title"])
+
+
 def test_a_second_watch_and_a_bad_file_are_refused_in_one_line(tmp_path: Path) -> None:
     """Exit status 78 for the configuration, 3 for a state directory in use; no traceback."""
     with receiver() as inbox, daemon(tmp_path, config_for(tmp_path, inbox.port)) as watch:
