@@ -2,9 +2,10 @@
 
 import os
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import tzinfo
+from difflib import get_close_matches
 from pathlib import Path
 
 from recompile_watch.core.delivery import DeliverySettings
@@ -86,6 +87,31 @@ def read_config(file: Path, environment: Mapping[str, str] = os.environ) -> Watc
     followed = tuple(replace(source, follow=replace(source.follow, excluded=(*source.follow.excluded, str(folder)))) for source, _ in sources)
     addresses, deliveries = tuple(receiver for receiver, _, _ in receivers), tuple(delivery for _, delivery, _ in receivers)
     return WatchConfig(file, folder, general, followed, addresses, deliveries, watch, url)
+
+
+def check_kinds(config: WatchConfig, events: Collection[str], raised: Collection[str]) -> None:
+    """Raises ConfigError for kinds that nothing ever is: what waits for one would wait for ever.
+
+    events: kinds of events; raised: kinds of incidents that the watch makes of them.
+    """
+    mistakes = Mistakes(str(config.file), [], AS_TEXT)
+    for index, rate in enumerate(config.watch.rates, 1):
+        _note_kind(rate.kind, events, f"watch.rates[{index}].kind", mistakes)
+    for index, life in enumerate(config.watch.life.resolve_kinds, 1):
+        _note_kind(life.kind, {*events, *raised}, f"watch.life.resolve_kinds[{index}].kind", mistakes)
+    for index, receiver in enumerate(config.watch.receivers, 1):
+        for matcher in receiver.matchers:
+            if matcher.field == "kind" and matcher.operator in ("=", "!="):
+                _note_kind(matcher.value, {*events, *raised}, f"receiver[{index}].matchers", mistakes)
+    if mistakes.lines:
+        raise ConfigError("\n".join(mistakes.lines))
+
+
+def _note_kind(kind: str, known: Collection[str], place: str, mistakes: Mistakes) -> None:
+    if kind not in known:
+        near = get_close_matches(kind, known, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else "recompile-watch rules list has the kinds"
+        mistakes.add(place, f"nothing is of the kind '{kind}'; {hint}")
 
 
 def readable_receivers(file: Path, environment: Mapping[str, str] = os.environ) -> list[ReceiverSettings]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from recompile_watch.core.errors import ConfigError
+from recompile_watch.daemon.building import rules_of
 from recompile_watch.settings import keys_of
 from recompile_watch.watch_config import (
     UNIT_STATE_FOLDER,
@@ -221,3 +222,34 @@ def test_the_documentation_is_what_the_program_prints() -> None:
             [sys.executable, "-m", "recompile_watch", "watch", option], capture_output=True, text=True, check=True, cwd=ROOT
         ).stdout
         assert (ROOT / "docs" / file).read_text() == printed, f"run: recompile-watch watch {option} > docs/{file}"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            '[[watch.rates]]\nkind = "bot_eror"\ncount = 3\nwindow = "1h"\n',
+            "rates[1].kind: nothing is of the kind 'bot_eror'; did you mean 'bot_error'?",
+        ),
+        (
+            '[[watch.life.resolve_kinds]]\nkind = "nosuch"\nafter = "1h"\n',
+            "life.resolve_kinds[1].kind: nothing is of the kind 'nosuch'",
+        ),
+        (
+            'matchers = ["severity=critical", "kind=recompile_limt_hit"]\n',
+            "receiver[1].matchers: nothing is of the kind 'recompile_limt_hit'",
+        ),
+    ],
+)
+def test_a_kind_that_nothing_is_of_is_a_mistake(tmp_path: Path, text: str, words: str) -> None:
+    """A receiver or a rate that waits for a misspelt kind would wait for ever; watch --check, a start and a reload say so."""
+    found = config(tmp_path, TEN_LINES + text)
+    with pytest.raises(ConfigError) as caught:
+        rules_of(found)
+    assert words in str(caught.value)
+
+
+def test_kinds_that_the_watch_raises_are_known(tmp_path: Path) -> None:
+    """Those of events, of conditions and of the watching itself."""
+    for kind in ("recompile_limit_hit", "source_silent", "too_many", "mode_drift", "watch_gap", "strategy_return"):
+        assert rules_of(config(tmp_path, TEN_LINES + f'matchers = ["kind={kind}", "kind=~nosuch.*"]\n')).rules

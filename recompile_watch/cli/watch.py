@@ -58,8 +58,9 @@ def _cell(text: str) -> str:
 
 def _check(file: Path) -> int:
     """Says what the configuration means; ConfigError has all its mistakes."""
-    from recompile_watch.config import load_catalog, load_rules
+    from recompile_watch.config import load_catalog
     from recompile_watch.core.units import duration_text
+    from recompile_watch.daemon.building import rules_of
     from recompile_watch.notify import address_mistakes
     from recompile_watch.watch_config import read_config
 
@@ -67,7 +68,7 @@ def _check(file: Path) -> int:
     wrong = [f"{file}: receiver {name}: {why}" for name, why in address_mistakes(config.receivers)]
     if wrong:
         raise ConfigError("\n".join(wrong))
-    rules = load_rules(config.rule_folders)
+    rules = rules_of(config)
     load_catalog()
     print(f"{file}: good")
     for source in config.sources:

@@ -10,10 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recompile_watch.config import load_rules
 from recompile_watch.core.errors import ConfigError, RecompileWatchError, StoreError
 from recompile_watch.core.heard import Trouble, TroubleKind
-from recompile_watch.daemon.building import build
+from recompile_watch.daemon.building import build, rules_of
 from recompile_watch.daemon.control import ControlSocket, made_in
 from recompile_watch.daemon.journal import Journal
 from recompile_watch.daemon.loop import Clock, Loop
@@ -136,7 +135,7 @@ class Program:
             config = self._read(self._file)
             if config.state_folder != self._config.state_folder:
                 raise ConfigError(f"{self._file}: state_dir changes only with a restart")
-            load_rules(config.rule_folders)  # while the old loop still runs: a bad rule must not end it
+            rules_of(config)  # while the old loop still runs: a bad rule must not end it
         except RecompileWatchError as error:
             self._journal.warned("reload_refused", error=str(error))
             text = f"the changed configuration is bad, the old one stays: {str(error).splitlines()[0]}"

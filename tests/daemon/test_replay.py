@@ -21,6 +21,18 @@ from tests.daemon.world import World
 
 BOT_DAY = SAMPLES / "bot-2025-10-30.log"
 GOLDEN = DATA / "replay" / "bot-2025-10-30.txt"
+OWN_RULE = """
+[[rule]]
+id = "own.margin_call"
+event = "margin_call"
+title = "A margin call"
+severity = "critical"
+why = "The broker closes positions."
+literal = "margin call"
+pattern = '''the margin call of (?P<symbol>\\w+) came'''
+match = [{ line = "the margin call of BTCUSD came", fields = { symbol = "BTCUSD" } }]
+no_match = ["no margin call"]
+"""
 TIME = re.compile(rb"^(2025-10-30 \d\d:\d\d:\d\d)")
 
 
@@ -84,6 +96,19 @@ def test_replay_prints_messages_and_their_number() -> None:
     assert done.stdout.rstrip().endswith("messages for 69 events")
     nothing = subprocess.run([*command, str(ROOT / "LICENSE")], capture_output=True, text=True, check=False, cwd=ROOT)
     assert (nothing.returncode, nothing.stdout, nothing.stderr.count("\n")) == (3, "", 1)
+
+
+def test_replay_knows_the_rules_and_the_kinds_of_a_configuration(tmp_path: Path) -> None:
+    """A rule of the user's own makes the same alert as in the watch."""
+    (tmp_path / "rules").mkdir()
+    (tmp_path / "rules" / "own.toml").write_text(OWN_RULE)
+    (tmp_path / "bot.log").write_text("2025-10-30 09:07:14 the margin call of BTCUSD came\n")
+    config = tmp_path / "watch.toml"
+    config.write_text(f'[rules]\npaths = ["{tmp_path}/rules"]\n[[source]]\nname = "bot"\npath = "{tmp_path}/bot.log"\n')
+    command = [sys.executable, "-m", "recompile_watch", "replay", "--config", str(config), str(tmp_path / "bot.log")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    assert "A margin call" in done.stdout and done.stdout.rstrip().endswith("1 message for 1 event")
 
 
 if __name__ == "__main__":
