@@ -2,14 +2,15 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from recompile_watch.core.messages import Delivered, Message, Outcome, Refused, Retry
+from recompile_watch.core.errors import DeliveryError
+from recompile_watch.core.messages import Delivered, Form, Message, Outcome, Refused, Retry
 from recompile_watch.core.notices import Notice, NoticeSort
 from recompile_watch.report.message import message_of
 from recompile_watch.respond.courier import Courier
-from recompile_watch.respond.receivers import ReceiverSettings
+from recompile_watch.respond.receivers import NO_APPRISE, ReceiverSettings
 from recompile_watch.respond.wire import Job, Task
 
 _SPARE_S = 5.0  # above a receiver's own deadline
@@ -48,6 +49,29 @@ def send_each(
 def check_receivers(receivers: Iterable[ReceiverSettings], environment: Mapping[str, str]) -> list[Trial]:
     """Looks at every address, whether there is code that speaks to it, and whether it can be connected to; sends nothing."""
     return _tried(receivers, Task.CHECK, lambda _: None, environment)
+
+
+def address_mistakes(receivers: Iterable[ReceiverSettings]) -> Iterator[tuple[str, str]]:
+    """The names of receivers whose address cannot be right, and why. Touches no network; loads apprise where it reads the address."""
+    for settings in receivers:
+        if settings.form in (Form.MAIL, Form.TEXT):
+            try:
+                _read_by_apprise(settings)
+            except DeliveryError as error:
+                yield settings.name, str(error)
+            except ImportError:
+                yield settings.name, NO_APPRISE
+
+
+def _read_by_apprise(settings: ReceiverSettings) -> None:
+    from recompile_watch.respond.mail import mail_address
+    from recompile_watch.respond.others import check_other, quieten
+
+    quieten(settings.url)
+    if settings.form is Form.MAIL:
+        mail_address(settings.url)
+    else:
+        check_other(settings.url)
 
 
 def outcome_text(outcome: Outcome) -> str:

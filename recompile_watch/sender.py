@@ -13,7 +13,7 @@ from typing import BinaryIO
 from recompile_watch.core.errors import DeliveryError
 from recompile_watch.core.messages import Delivered, Form, Message, Outcome, Picture, Reason, Refused, Retry
 from recompile_watch.respond.addresses import Address, body_of, json_address, ping_address, secrets_of, slack_address
-from recompile_watch.respond.receivers import form_of
+from recompile_watch.respond.receivers import NO_APPRISE, form_of
 from recompile_watch.respond.wire import Greeting, Order, Task, greeting_of, order_of, outcome_line
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -49,7 +49,7 @@ def deliver(order: Order) -> Outcome:
     except DeliveryError as error:
         outcome = Refused(Reason.ADDRESS, str(error))
     except ImportError:
-        outcome = Refused(Reason.PLUGIN, "apprise, which speaks to this kind of receiver, is not installed; pip install apprise")
+        outcome = Refused(Reason.PLUGIN, NO_APPRISE)
     except Exception as error:  # noqa: BLE001  a plug-in of apprise may raise anything, and its text may hold the address
         outcome = Retry(Reason.OTHER, f"sending failed ({type(error).__name__})", is_maybe_delivered=True)
     return _without(outcome, secrets_of(order.url))

@@ -2,16 +2,17 @@
 
 import os
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import tzinfo
+from difflib import get_close_matches
 from pathlib import Path
 
 from recompile_watch.core.delivery import DeliverySettings
-from recompile_watch.core.errors import ConfigError
+from recompile_watch.core.errors import ConfigError, DeliveryError
 from recompile_watch.core.watch_settings import DeclaredModel, Receiver, RunSettings, WatchedSource, WatchSettings
 from recompile_watch.respond.diagnose_settings import DiagnoseSettings
-from recompile_watch.respond.receivers import ReceiverSettings
+from recompile_watch.respond.receivers import ReceiverSettings, check_own_address
 from recompile_watch.settings import Mistakes, keys_of, note_unknown, read_table
 from recompile_watch.sources.follow_settings import FollowSettings
 from recompile_watch.watch_tables import AS_TEXT, Address, General, Origin
@@ -58,10 +59,11 @@ def read_config(file: Path, environment: Mapping[str, str] = os.environ) -> Watc
     """The configuration in a file. Raises ConfigError with all mistakes, one line each."""
     table = _toml(file)
     mistakes = Mistakes(str(file), [], AS_TEXT)
-    watch_table = _table(table.pop("watch", {}), "watch", mistakes)
-    source_tables = _tables(table.pop("source", []), "source", mistakes)
-    receiver_tables = _tables(table.pop("receiver", []), "receiver", mistakes)
-    general = read_table(General, table, "", mistakes) or General()
+    note_unknown(table, {*_names(General), "source", "receiver", "watch"}, "", mistakes)
+    watch_table = _table(table.get("watch", {}), "watch", mistakes)
+    source_tables = _tables(table.get("source", []), "source", mistakes)
+    receiver_tables = _tables(table.get("receiver", []), "receiver", mistakes)
+    general = read_table(General, _part(table, General), "", mistakes) or General()
     sources = [source for index, item in enumerate(source_tables, 1) if (source := _source(item, f"source[{index}]", file.parent, mistakes))]
     receivers = [found for index, item in enumerate(receiver_tables, 1) if (found := _receiver(item, f"receiver[{index}]", environment, mistakes))]
     if not source_tables:
@@ -72,7 +74,7 @@ def read_config(file: Path, environment: Mapping[str, str] = os.environ) -> Watc
     models = tuple(DeclaredModel(name, model.declared) for name, model in general.models.items() if model.declared is not None)
     given = {
         "receivers": tuple(rule for _, _, rule in receivers), "sources": tuple(watched for _, watched in sources), "models": models,
-        "runs": _runs(general.diagnose),
+        "runs": _runs(general.diagnose), "looks_s": 0.0,
     }  # fmt: skip
     watch = read_table(WatchSettings, watch_table, "watch", mistakes, given)
     beat = general.heartbeat
@@ -85,6 +87,31 @@ def read_config(file: Path, environment: Mapping[str, str] = os.environ) -> Watc
     followed = tuple(replace(source, follow=replace(source.follow, excluded=(*source.follow.excluded, str(folder)))) for source, _ in sources)
     addresses, deliveries = tuple(receiver for receiver, _, _ in receivers), tuple(delivery for _, delivery, _ in receivers)
     return WatchConfig(file, folder, general, followed, addresses, deliveries, watch, url)
+
+
+def check_kinds(config: WatchConfig, events: Collection[str], raised: Collection[str]) -> None:
+    """Raises ConfigError for kinds that nothing ever is: what waits for one would wait for ever.
+
+    events: kinds of events; raised: kinds of incidents that the watch makes of them.
+    """
+    mistakes = Mistakes(str(config.file), [], AS_TEXT)
+    for index, rate in enumerate(config.watch.rates, 1):
+        _note_kind(rate.kind, events, f"watch.rates[{index}].kind", mistakes)
+    for index, life in enumerate(config.watch.life.resolve_kinds, 1):
+        _note_kind(life.kind, {*events, *raised}, f"watch.life.resolve_kinds[{index}].kind", mistakes)
+    for index, receiver in enumerate(config.watch.receivers, 1):
+        for matcher in receiver.matchers:
+            if matcher.field == "kind" and matcher.operator in ("=", "!="):
+                _note_kind(matcher.value, {*events, *raised}, f"receiver[{index}].matchers", mistakes)
+    if mistakes.lines:
+        raise ConfigError("\n".join(mistakes.lines))
+
+
+def _note_kind(kind: str, known: Collection[str], place: str, mistakes: Mistakes) -> None:
+    if kind not in known:
+        near = get_close_matches(kind, known, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else "recompile-watch rules list has the kinds"
+        mistakes.add(place, f"nothing is of the kind '{kind}'; {hint}")
 
 
 def readable_receivers(file: Path, environment: Mapping[str, str] = os.environ) -> list[ReceiverSettings]:
@@ -158,6 +185,12 @@ def _receiver(
     address = read_table(Address, _part(table, Address), place, mistakes)
     rule = read_table(Receiver, _part(table, Receiver), place, mistakes)
     url = None if address is None else _secret(address, place, environment, mistakes, is_needed=True)
+    if url:
+        try:
+            check_own_address(url)
+        except DeliveryError as error:
+            mistakes.add(place, str(error))
+            url = None
     if rule is None:
         return None
     settings = read_table(

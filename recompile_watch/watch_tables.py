@@ -126,7 +126,7 @@ TABLES: Mapping[str, tuple[type, ...]] = {
     "[watch]": (WatchSettings,),
 }
 # Fields that the file does not name: they are made of other keys.
-_GIVEN = frozenset({"receivers", "sources", "paths", "runs"})
+_GIVEN = frozenset({"receivers", "sources", "paths", "runs", "looks"})
 AS_TEXT: Mapping[type, Callable[[str], object]] = {Matcher: parse_matcher}
 
 

@@ -5,8 +5,10 @@ python -m tests.truth ROOT --events tests.conftest:events_of_bytes
 
 from __future__ import annotations
 
+import atexit
 import functools
 import os
+import shutil
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -23,6 +25,7 @@ from recompile_watch.sources.read import read_blocks
 from tests.truth import Event
 
 os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="recompile-watch-tests-")  # no test leaves anything in the user's own folders
+atexit.register(shutil.rmtree, os.environ["XDG_CACHE_HOME"], ignore_errors=True)
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "tests" / "data"

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from recompile_watch.core.errors import ConfigError
+from recompile_watch.daemon.building import rules_of
 from recompile_watch.settings import keys_of
 from recompile_watch.watch_config import (
     UNIT_STATE_FOLDER,
@@ -54,6 +55,41 @@ def test_ten_lines_are_enough(tmp_path: Path) -> None:
     assert str(tmp_path / "state") in found.sources[0].follow.excluded
     assert [(receiver.name, receiver.url) for receiver in found.receivers] == [("ops", "json://127.0.0.1:8080/alerts")]
     assert [rule.min_severity for rule in found.watch.receivers] == ["warning"]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "no address",
+        "json://:8080",
+        "json://127.0.0.1:99999/",
+        "json://host/?token=CANARY",
+        "slack://CANARY",
+        "https://hooks.slack.com/",
+        "slack+https://h/",
+    ],
+)
+def test_an_address_that_cannot_be_right_is_a_mistake(tmp_path: Path, url: str) -> None:
+    """Else nobody would hear of anything, and nobody would hear of that; the address itself is not quoted."""
+    (found,) = mistakes(tmp_path, TEN_LINES.replace("json://127.0.0.1:8080/alerts", url))
+    assert found.startswith("watch.toml: receiver[1]: ") and "CANARY" not in found
+
+
+@pytest.mark.parametrize("url", ["nosuch://CANARY", "https://host/CANARY", "mailto://CANARY"])
+def test_check_also_reads_what_only_apprise_can(tmp_path: Path, url: str) -> None:
+    """``watch --check`` loads apprise where it must, touches no network, and names the receiver."""
+    file = tmp_path / "watch.toml"
+    file.write_text(TEN_LINES.replace("{folder}", str(tmp_path)).replace("json://127.0.0.1:8080/alerts", url))
+    command = [sys.executable, "-m", "recompile_watch", "watch", "--check", "--config", str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    assert done.returncode == 78
+    assert done.stderr.count("\n") == 1 and "receiver ops: " in done.stderr and "CANARY" not in done.stderr + done.stdout
+
+
+def test_a_misspelt_table_is_told_with_the_right_name(tmp_path: Path) -> None:
+    """``[[sources]]`` is what one writes first."""
+    found = mistakes(tmp_path, TEN_LINES.replace("[[source]]", "[[sources]]"))
+    assert any("sources: unknown key; did you mean 'source'?" in line for line in found)
 
 
 def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
@@ -186,3 +222,34 @@ def test_the_documentation_is_what_the_program_prints() -> None:
             [sys.executable, "-m", "recompile_watch", "watch", option], capture_output=True, text=True, check=True, cwd=ROOT
         ).stdout
         assert (ROOT / "docs" / file).read_text() == printed, f"run: recompile-watch watch {option} > docs/{file}"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            '[[watch.rates]]\nkind = "bot_eror"\ncount = 3\nwindow = "1h"\n',
+            "rates[1].kind: nothing is of the kind 'bot_eror'; did you mean 'bot_error'?",
+        ),
+        (
+            '[[watch.life.resolve_kinds]]\nkind = "nosuch"\nafter = "1h"\n',
+            "life.resolve_kinds[1].kind: nothing is of the kind 'nosuch'",
+        ),
+        (
+            'matchers = ["severity=critical", "kind=recompile_limt_hit"]\n',
+            "receiver[1].matchers: nothing is of the kind 'recompile_limt_hit'",
+        ),
+    ],
+)
+def test_a_kind_that_nothing_is_of_is_a_mistake(tmp_path: Path, text: str, words: str) -> None:
+    """A receiver or a rate that waits for a misspelt kind would wait for ever; watch --check, a start and a reload say so."""
+    found = config(tmp_path, TEN_LINES + text)
+    with pytest.raises(ConfigError) as caught:
+        rules_of(found)
+    assert words in str(caught.value)
+
+
+def test_kinds_that_the_watch_raises_are_known(tmp_path: Path) -> None:
+    """Those of events, of conditions and of the watching itself."""
+    for kind in ("recompile_limit_hit", "source_silent", "too_many", "mode_drift", "watch_gap", "strategy_return"):
+        assert rules_of(config(tmp_path, TEN_LINES + f'matchers = ["kind={kind}", "kind=~nosuch.*"]\n')).rules

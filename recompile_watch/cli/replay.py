@@ -15,18 +15,25 @@ from recompile_watch.core.errors import UsageError
 from recompile_watch.core.messages import Form
 from recompile_watch.core.notices import Notice
 from recompile_watch.core.watch_settings import WatchSettings
+from recompile_watch.daemon.building import rules_of
 from recompile_watch.daemon.replay import Replay
 from recompile_watch.report.message import message_of
 from recompile_watch.report.times import count_text, time_text
 from recompile_watch.sources.find import find_sources
 from recompile_watch.sources.read import read_blocks
-from recompile_watch.watch_config import read_config
+from recompile_watch.watch_config import WatchConfig, read_config
 
 
 def run(arguments: argparse.Namespace, _name: tuple[str, ...]) -> int:
     """Prints each message with the log's time; exit status 3 when the log holds nothing."""
-    settings, source, zone = _settings(arguments)
-    replay = Replay(settings, source, _pause(arguments.speed))
+    pause = _pause(arguments.speed)
+    if arguments.config is None:
+        zone, _ = zone_of(arguments.tz)
+        replay = Replay(WatchSettings(), "replay", pause)
+    else:
+        config = read_config(Path(arguments.config))
+        zone = _zone(config, arguments.tz)
+        replay = Replay(config.watch, config.sources[0].name, pause, rules_of(config))
     sent = 0
     for notice in _notices(replay, arguments.log, zone):
         sent += 1
@@ -46,14 +53,11 @@ def _notices(replay: Replay, paths: list[str], zone: tzinfo) -> Iterator[Notice]
     yield from replay.notices([(log, read_blocks(log)) for log in sources], zone)
 
 
-def _settings(arguments: argparse.Namespace) -> tuple[WatchSettings, str, tzinfo]:
-    """The watch's settings, the name of the source that the log stands for, and the zone of its lines."""
-    zone, is_given = zone_of(arguments.tz)
-    if arguments.config is None:
-        return WatchSettings(), "replay", zone
-    config = read_config(Path(arguments.config))
-    first = config.sources[0]
-    return config.watch, first.name, zone if is_given or first.zone is None else first.zone
+def _zone(config: WatchConfig, asked: str | None) -> tzinfo:
+    """The zone of lines without one: as asked for, else that of the source that the log stands for, else the local one."""
+    zone, is_given = zone_of(asked)
+    named = config.sources[0].zone
+    return zone if is_given or named is None else named
 
 
 def _pause(speed: str) -> Callable[[float], None]:

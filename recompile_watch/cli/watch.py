@@ -5,8 +5,8 @@ import json
 from pathlib import Path
 
 from recompile_watch.cli import exit_status
-from recompile_watch.cli.output import write_stdout
-from recompile_watch.core.errors import UsageError
+from recompile_watch.cli.output import write_error, write_stdout
+from recompile_watch.core.errors import ConfigError, UsageError
 
 
 def run(arguments: argparse.Namespace, _name: tuple[str, ...]) -> int:
@@ -19,14 +19,15 @@ def run(arguments: argparse.Namespace, _name: tuple[str, ...]) -> int:
     if arguments.check:
         return _check(file)
     from recompile_watch.daemon.journal import Journal
-    from recompile_watch.daemon.program import Program
+    from recompile_watch.daemon.program import Program, read_for_one_look
 
-    program = Program(file, Journal())
-    if arguments.once:
-        program.run_once()
-    else:
-        program.run()
-    return exit_status.OK
+    if not arguments.once:
+        Program(file, Journal()).run()
+        return exit_status.OK
+    unread = Program(file, Journal(), read=read_for_one_look).run_once()
+    for text in unread:
+        write_error(text)
+    return exit_status.UNKNOWN if unread else exit_status.OK
 
 
 def _describe(as_schema: bool) -> int:
@@ -57,12 +58,17 @@ def _cell(text: str) -> str:
 
 def _check(file: Path) -> int:
     """Says what the configuration means; ConfigError has all its mistakes."""
-    from recompile_watch.config import load_catalog, load_rules
+    from recompile_watch.config import load_catalog
     from recompile_watch.core.units import duration_text
+    from recompile_watch.daemon.building import rules_of
+    from recompile_watch.notify import address_mistakes
     from recompile_watch.watch_config import read_config
 
     config = read_config(file)
-    rules = load_rules(config.rule_folders)
+    wrong = [f"{file}: receiver {name}: {why}" for name, why in address_mistakes(config.receivers)]
+    if wrong:
+        raise ConfigError("\n".join(wrong))
+    rules = rules_of(config)
     load_catalog()
     print(f"{file}: good")
     for source in config.sources:

@@ -57,7 +57,10 @@ class _Stretch:
 class Absence:
     """Listens to all sources."""
 
-    def __init__(self, sources: Sequence[WatchedSource], parts: Mapping[str, object], is_market_open: Callable[[float], bool]) -> None:
+    def __init__(
+        self, sources: Sequence[WatchedSource], parts: Mapping[str, object], is_market_open: Callable[[float], bool], *, looks_s: float = 0.0
+    ) -> None:
+        self._max_gap_s = MAX_GAP_S + looks_s
         self._sources = {source.name: source for source in sources}
         self._ears = Shelf("ear", Ear, parts, 1_000, always)
         self._is_market_open = is_market_open
@@ -89,7 +92,7 @@ class Absence:
             source = self._sources.get(name) or WatchedSource(name)
             ear = self._ears.get(name) or Ear(now)
             gap = now - ear.called_at
-            watched = gap if 0 <= gap <= MAX_GAP_S and not ear.blind else 0.0
+            watched = gap if 0 <= gap <= self._max_gap_s and not ear.blind else 0.0
             yield from self._listen(source, ear, lines.get(name, 0), now, watched)
             ear.called_at = now
             self._ears.put(name, ear)

@@ -26,7 +26,7 @@ class Conditions:
     def __init__(self, settings: WatchSettings, parts: Mapping[str, object], is_market_open: Callable[[float], bool]) -> None:
         self._sources = frozenset(source.name for source in settings.sources)
         self._quotes = QuoteCondition(is_market_open)
-        self._absence = Absence(settings.sources, parts, is_market_open)
+        self._absence = Absence(settings.sources, parts, is_market_open, looks_s=settings.looks_s)
         self._all: tuple[Condition, ...] = (
             HeadroomCondition(settings.compiling, parts), LateRecompilesCondition(settings.compiling, parts), RateCondition(settings.rates, parts),
             LatencyCondition(settings.latency, parts), MemoryCondition(settings.memory, parts), ReturnCondition(settings.returns, parts),

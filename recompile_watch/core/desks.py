@@ -134,6 +134,13 @@ class Desks:
         self.shelf.put(name, desk)
         self._set(receiver, desk)
 
+    def hurry(self) -> None:
+        """Nothing more comes for a while: what waits only for company goes out now. Quiet hours and pauses still hold."""
+        for name, receiver in self._receivers.items():
+            for waiting in self._desk(receiver).waiting.values():
+                waiting.due = min(waiting.due, self._clock.steady)
+            self.run(name)
+
     def summarise(self, incidents: list[Incident]) -> None:
         """One notice to each receiver of what the logs held before the watch began; from now on these are known."""
         for receiver in self._receivers.values():

@@ -80,6 +80,7 @@ class Watch:
         self._clock = self._clocks.get("clock") or Clock(0.0)
         self._is_new = self._clocks.get("clock") is None
         self._is_revised = self._is_new
+        self._known_gap_s = OVERSLEPT_S + (0.0 if self._is_new else settings.looks_s)  # before the very first look nobody looked
         self._kinds = {rule.event for rule in rules.rules} | TORCH_KINDS | set(EXTRA_FIELDS)
         self._backlogs = Shelf("backlog", Backlog, parts, 1)
         self._agenda = Agenda()
@@ -139,12 +140,14 @@ class Watch:
         """Time passed: what is over ends, what waited goes out."""
         backlog = self._backlogs.get("backlog")
         if backlog is None or now >= backlog.told_at or now < backlog.told_at - self._settings.backlog_settles_s - BACK_S:
-            self._arrive(now)
-            if backlog is not None:
-                self._backlogs.drop("backlog")
-                self._course.tell_backlog()
-            self._course.hear((), now)
-            self._run_to(self._clock.wall)
+            self._pass(now)
+        return self._step()
+
+    def conclude(self, now: float) -> Step:
+        """Nobody reads on for a while: what waits only for more of its kind goes out now."""
+        self._pass(now)
+        self._desks.hurry()
+        self._run_to(self._clock.wall)
         return self._step()
 
     def next_due(self) -> float | None:
@@ -241,6 +244,15 @@ class Watch:
             self._run_to(self._clock.wall)
         self._run_to(min(latest[-1], now))
 
+    def _pass(self, now: float) -> None:
+        """Time passed until now; what the logs held before the watch began is told."""
+        self._arrive(now)
+        if self._backlogs.get("backlog") is not None:
+            self._backlogs.drop("backlog")
+            self._course.tell_backlog()
+        self._course.hear((), now)
+        self._run_to(self._clock.wall)
+
     def _go_back(self, heard: Sequence[Heard], now: float) -> None:
         """Old logs are read at the first start: from here on time is theirs, so that what was over in them is over."""
         times = (self._times.printed(time, now) for time in _times(heard))
@@ -273,7 +285,7 @@ class Watch:
             self._schedule()
             return
         due = self._agenda.next()
-        has_slept = due is not None and wall > due[0] + self._clock.lost + OVERSLEPT_S
+        has_slept = due is not None and wall > due[0] + self._clock.lost + self._known_gap_s
         if has_slept or wall < self._clock.wall - BACK_S:
             self._clock.jump_to(wall)
             self._schedule()

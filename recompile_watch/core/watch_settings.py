@@ -257,12 +257,15 @@ class WatchSettings:
     backlog_settles_s: seconds after the last backlog event at which its summary is told; default 10.
     max_incidents: problems that are followed one by one, half of them of one kind; further ones are counted in one incident of
     their own, which is told once; default 500.
+    looks_s: how far apart two looks may be, for a watch that only looks from time to time: as each look reads all that came since
+    the one before, nothing of that time is unknown. Default 0, for one that runs all the time.
     """
 
     receivers: tuple[Receiver, ...] = ()
     sources: tuple[WatchedSource, ...] = ()
     models: tuple[DeclaredModel, ...] = ()
     runs: RunSettings | None = None
+    looks_s: float = 0.0
     torch_version: str | None = None
     life: LifeSettings = LifeSettings()
     compiling: CompileSettings = CompileSettings()

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from recompile_watch.config import load_catalog, load_matcher, load_rules
 from recompile_watch.core.delivery import Outbox
 from recompile_watch.core.errors import StoreError
+from recompile_watch.core.events import EXTRA_FIELDS, TORCH_KINDS
+from recompile_watch.core.findings import KIND_ORDER
 from recompile_watch.core.heard import Trouble, TroubleKind
 from recompile_watch.core.parcels import Parcel, parcel_from_json
 from recompile_watch.core.rules import Ruleset
@@ -19,6 +21,7 @@ from recompile_watch.daemon.readings import SourceReading
 from recompile_watch.daemon.series import Series
 from recompile_watch.market import is_market_open
 from recompile_watch.notify import sender_command
+from recompile_watch.report.watch_kinds import WATCH_KINDS
 from recompile_watch.respond.courier import Courier
 from recompile_watch.respond.diagnostic_process import DiagnosticProcess
 from recompile_watch.respond.receivers import ReceiverSettings
@@ -28,7 +31,7 @@ from recompile_watch.sources.journal import JournalSettings
 from recompile_watch.sources.marks import Mark, Watched, mark_from_json
 from recompile_watch.sources.wake import Wake
 from recompile_watch.store import Changes, Store
-from recompile_watch.watch_config import SourceConfig, WatchConfig
+from recompile_watch.watch_config import SourceConfig, WatchConfig, check_kinds
 
 HEARTBEAT_DEADLINE_S = 10.0
 LEFT_OVER_S = 5.0  # for what a watch that was killed has left behind to be gone
@@ -36,7 +39,7 @@ LEFT_OVER_S = 5.0  # for what a watch that was killed has left behind to be gone
 
 def build(config: WatchConfig, store: Store, *, now: float) -> tuple[Parts, list[Trouble]]:
     """The parts, and what is wrong with what was remembered: each damaged piece is told, and begun anew."""
-    rules = load_rules(config.rule_folders)
+    rules = rules_of(config)
     troubles: list[Trouble] = []
     if store.quarantined is not None:
         text = f"the state was damaged and lies in {store.quarantined} now; the watch began anew, as at its first start"
@@ -54,6 +57,13 @@ def build(config: WatchConfig, store: Store, *, now: float) -> tuple[Parts, list
     wake = Wake(_concerns(readings), on_growth=True) if any(source.origin.paths for source in config.sources) else None
     series, diagnostics = Series(config.general.retention, store, now), _diagnostics(config, store, watch)
     return Parts(store, readings, watch, outbox, courier, pruner, series, receivers, diagnostics, beat_s, wake), troubles
+
+
+def rules_of(config: WatchConfig) -> Ruleset:
+    """The rules of a configuration. Raises RuleError for wrong ones, ConfigError where the configuration waits for what none of them finds."""
+    rules = load_rules(config.rule_folders)
+    check_kinds(config, {rule.event for rule in rules.rules} | TORCH_KINDS | set(EXTRA_FIELDS), {*WATCH_KINDS, *KIND_ORDER})
+    return rules
 
 
 def _diagnostics(config: WatchConfig, store: Store, watch: Watch) -> Diagnostics:

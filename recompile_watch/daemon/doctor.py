@@ -61,7 +61,11 @@ def _daemon(config: WatchConfig) -> tuple[Answer, Check]:
     folder = config.state_folder
     try:
         if not is_in_use(folder):
-            return {}, Check("watch", WEAK, "does not run; start it with systemctl start recompile-watch")
+            return {}, Check(
+                "watch",
+                WEAK,
+                f"does not run; start it with recompile-watch watch --config {config.file}, or its unit with systemctl start recompile-watch",
+            )
     except RecompileWatchError as error:
         return {}, Check("watch", UNKNOWN, str(error))
     try:

@@ -18,6 +18,7 @@ from recompile_watch.core.notices import Alert, Notice
 from recompile_watch.core.parcels import ParcelState, parcel_to_json
 from recompile_watch.core.watch import Step, Watch
 from recompile_watch.daemon.diagnostics import Diagnostics
+from recompile_watch.daemon.followers import InputFollower
 from recompile_watch.daemon.pruning import Pruner
 from recompile_watch.daemon.readings import SourceReading
 from recompile_watch.daemon.series import Series
@@ -81,6 +82,7 @@ class Loop:
         self._failing_since: float | None = None
         self.is_unwritable = False
         self._troubles: list[Trouble] = []
+        self.unread: dict[str, str] = {}  # sources and files that cannot be read now, with what is wrong
         self._watched_fds: set[int] = set()
         self._beat_at = clock.monotonic()
         self._hint_at = self._folders_at = self._listen_at = 0.0
@@ -110,12 +112,13 @@ class Loop:
         self._collect(now, monotonic)
         self._beat(monotonic)
         troubles, self._troubles = self._troubles, []
+        self._note_unread(troubles)
         changes = Changes()
         self._read_at = monotonic if heard or is_burst else self._read_at
         if heard or troubles or is_burst:
             self._take(self._parts.watch.feed(heard, troubles, now), changes, now)
         due = self._parts.watch.next_due()
-        if due is not None and due <= now:
+        if due is None or due <= now:  # None: it has not begun, and listens from now on also to what never says a word
             self._take(self._parts.watch.tick(now), changes, now)
         self._diagnosed(changes, now, monotonic)
         for reading in self._parts.readings:
@@ -125,6 +128,12 @@ class Loop:
         if self._parts.metrics is not None:
             self._measure(self._parts.metrics, changes)
         return bool(heard or is_burst or troubles or not changes.is_empty)
+
+    def conclude(self) -> None:
+        """The watch ends here and looks again later: what waits only for company is told now."""
+        now, changes = self._clock.now(), Changes()
+        self._take(self._parts.watch.conclude(now), changes, now)
+        self._deliver(changes, now, self._clock.monotonic())
 
     def command(self, command: Command) -> None:
         """Does what a person asks for, and writes it down. Raises StoreError with the reason of a refusal."""
@@ -154,15 +163,21 @@ class Loop:
         return self._parts.diagnostics.is_busy
 
     @property
-    def is_sending(self) -> bool:
-        """True while a message is under way, or is to go now."""
-        now = self._clock.now()
-        due = self._parts.outbox.next_due(now)
-        return self._parts.courier.in_flight > 0 or (due is not None and due <= now)
+    def is_over(self) -> bool:
+        """True when nothing more can come: standard input is the only source, and its writer closed it."""
+        return all(isinstance(reading.follower, InputFollower) and reading.follower.is_ended for reading in self._parts.readings)
+
+    def is_sending(self, within_s: float = 0.0) -> bool:
+        """True while a message is under way, or is to go now or so soon."""
+        due = self._parts.outbox.next_due(self._clock.now())
+        return self._parts.courier.in_flight > 0 or (due is not None and due <= self._clock.now() + within_s)
 
     def progress(self) -> dict[str, list[dict[str, object]]]:
         """How far each source is read: the progress of its streams, by the name of the source."""
-        return {reading.name: [asdict(one) for one in reading.follower.progress()] for reading in self._parts.readings}
+        return {
+            reading.name: [{**asdict(one), "problem": one.problem or self.unread.get(one.stream)} for one in reading.follower.progress()]
+            for reading in self._parts.readings
+        }
 
     def wait(self, until_s: float | None = None) -> None:
         """Sleeps until something is due or a descriptor is ready, at most ``until_s``; serves what is ready."""
@@ -206,6 +221,13 @@ class Loop:
         if self._parts.metrics is not None:
             self._parts.metrics.heard(heard)
         return heard
+
+    def _note_unread(self, troubles: Iterable[Trouble]) -> None:
+        for trouble in troubles:
+            if trouble.is_over:
+                self.unread.pop(trouble.subject, None)
+            elif trouble.kind in (TroubleKind.SOURCE_MISSING, TroubleKind.UNREADABLE):
+                self.unread[trouble.subject] = trouble.text
 
     def _collect(self, now: float, monotonic: float) -> None:
         """What became of messages under way."""

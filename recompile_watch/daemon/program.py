@@ -4,15 +4,15 @@ import selectors
 import signal
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recompile_watch.config import load_rules
 from recompile_watch.core.errors import ConfigError, RecompileWatchError, StoreError
 from recompile_watch.core.heard import Trouble, TroubleKind
-from recompile_watch.daemon.building import build
+from recompile_watch.daemon.building import build, rules_of
 from recompile_watch.daemon.control import ControlSocket, made_in
 from recompile_watch.daemon.journal import Journal
 from recompile_watch.daemon.loop import Clock, Loop
@@ -26,17 +26,22 @@ if TYPE_CHECKING:
 
 STOP_GRACE_S = 10.0  # for messages under way when the watch is told to end; systemd waits 30 s
 MAX_BACK_OFF_S = 60.0
+LOOKS_S = 8 * 86_400.0  # between two runs of cron: once a week, and one that was late
+LINGER_S = 4.0  # so long a look waits for the next message, which a receiver's rate puts off; less than after a failed attempt
 SYSTEM_CLOCK = Clock(time.time, time.monotonic)
 
 
 class Program:
     """Watches with the configuration of a file until it is told to end."""
 
-    def __init__(self, file: Path, journal: Journal, *, clock: Clock = SYSTEM_CLOCK, service: Service | None = None) -> None:
+    def __init__(
+        self, file: Path, journal: Journal, *, clock: Clock = SYSTEM_CLOCK, service: Service | None = None,
+        read: Callable[[Path], WatchConfig] = read_config,
+    ) -> None:  # fmt: skip
         """Raises ConfigError for a bad configuration, StoreError when the state directory cannot be used."""
-        self._file, self._journal, self._clock = file, journal, clock
+        self._file, self._journal, self._clock, self._read = file, journal, clock, read
         self._service = service or Service()
-        self._config = read_config(file)
+        self._config = read(file)
         self._store = Store(self._config.state_folder, now=clock.now())
         self._selector = selectors.DefaultSelector()
         self._is_ending = self._must_reload = False
@@ -45,7 +50,7 @@ class Program:
         self._failures = 0
 
     def run(self) -> None:
-        """Watches until SIGTERM or SIGINT."""
+        """Watches until SIGTERM or SIGINT, or until standard input ends where that is the only source."""
         with _signals(self._selector, self._end, self._reload_soon):
             control = ControlSocket(made_in(self._config.state_folder), self._selector, Questions(lambda: self._loop, self._clock).answer)
             self._journal.told("watch_started", config=str(self._file), state=str(self._config.state_folder), sources=len(self._config.sources))
@@ -57,6 +62,10 @@ class Program:
                     if not is_ready and not self._failures:
                         is_ready = True
                         self._service.ready(self._status())
+                    if self._loop.is_over:
+                        self._journal.told("input_ended")
+                        self._conclude()
+                        break
                     self._loop.wait(self._service.watchdog_s / 2 if self._service.watchdog_s else None)
                     if self._must_reload:
                         self._reload()
@@ -66,14 +75,25 @@ class Program:
                 self._close()
         self._selector.close()
 
-    def run_once(self) -> None:
-        """Reads what is there, sends what is due, and ends; for cron."""
+    def run_once(self) -> list[str]:
+        """Reads what is there, tells all of it, and ends; for cron. What could not be read, one sentence each."""
         try:
-            while self._loop.turn(settles_at_once=True) or self._loop.has_more or self._loop.is_sending or self._loop.is_measuring:
-                self._loop.wait()
+            self._conclude()
         finally:
             self._close()
             self._selector.close()
+        return [*self._loop.unread.values()]
+
+    def _conclude(self) -> None:
+        """Does what is left to do, and tells what waits for company."""
+        self._run_out()
+        self._loop.conclude()
+        self._run_out()
+
+    def _run_out(self) -> None:
+        """Turns until there is nothing left to do."""
+        while self._loop.turn(settles_at_once=True) or self._loop.has_more or self._loop.is_sending(LINGER_S) or self._loop.is_measuring:
+            self._loop.wait()
 
     def _turn(self) -> bool:
         """One turn; False when it failed. The only catch-all: a fault of ours is told, and the loop goes on, after a growing
@@ -112,10 +132,10 @@ class Program:
         self._must_reload = False
         self._service.reloading(self._clock.monotonic())
         try:
-            config = read_config(self._file)
+            config = self._read(self._file)
             if config.state_folder != self._config.state_folder:
                 raise ConfigError(f"{self._file}: state_dir changes only with a restart")
-            load_rules(config.rule_folders)  # while the old loop still runs: a bad rule must not end it
+            rules_of(config)  # while the old loop still runs: a bad rule must not end it
         except RecompileWatchError as error:
             self._journal.warned("reload_refused", error=str(error))
             text = f"the changed configuration is bad, the old one stays: {str(error).splitlines()[0]}"
@@ -140,6 +160,13 @@ class Program:
         self._store.close()
         if self._server is not None:
             self._server.close()
+
+
+def read_for_one_look(file: Path) -> WatchConfig:
+    """The configuration of a watch that looks from time to time: what it does not find it says at once. Raises ConfigError."""
+    config = read_config(file)
+    sources = tuple(replace(source, follow=replace(source.follow, missing_after_s=0.0)) for source in config.sources)
+    return replace(config, sources=sources, watch=replace(config.watch, looks_s=LOOKS_S))
 
 
 def _measured(config: WatchConfig, clock: Clock) -> tuple["Metrics | None", "MetricsServer | None"]:

@@ -12,6 +12,7 @@ from recompile_watch.config import load_catalog, load_matcher, load_rules
 from recompile_watch.core.events import Event
 from recompile_watch.core.heard import Heard
 from recompile_watch.core.notices import Notice
+from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.streams import Piece, Seen, Stream
 from recompile_watch.core.times import TimeOptions
 from recompile_watch.core.watch import Step, Watch
@@ -24,11 +25,14 @@ NOBODY = Receiver("replay")
 
 
 class Replay:
-    """Runs the watch over logs. ``pause`` is called with the log's time before each step, for those who want to look on."""
+    """Runs the watch over logs. rules: default those that ship.
 
-    def __init__(self, settings: WatchSettings, source: str, pause: Callable[[float], None] = lambda _: None) -> None:
+    ``pause`` is called with the log's time before each step, for those who want to look on.
+    """
+
+    def __init__(self, settings: WatchSettings, source: str, pause: Callable[[float], None] = lambda _: None, rules: Ruleset | None = None) -> None:
         self._settings = replace(settings, receivers=settings.receivers or (NOBODY,), runs=None)
-        self._rules = load_rules()
+        self._rules = rules or load_rules()
         self._matcher = load_matcher(self._rules)
         self._source, self._pause = source, pause
         self._watch: Watch | None = None

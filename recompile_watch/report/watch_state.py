@@ -61,8 +61,9 @@ def status_text(status: Row, *, now: float) -> str:
         lines = [f"watch running as process {daemon.get('pid')} since {daemon.get('started_at')}{health}"]
     sources = status.get("sources")
     for source in sources if isinstance(sources, list) else []:
-        path = "" if source["path"] is None else f"{safe(str(source['path']))}: "
-        lines.append(f"  {safe(str(source['name']))}: {path}{_progress_text(source, now)}")
+        progress, path = _progress_text(source, now), None if source["path"] is None else safe(str(source["path"]))
+        is_named = path is None or progress.startswith(path)
+        lines.append(f"  {safe(str(source['name']))}: {progress if is_named else f'{path}: {progress}'}")
     incidents, outbox = status.get("incidents"), status.get("outbox")
     if isinstance(incidents, Mapping):
         lines.append("incidents: " + ", ".join(f"{incidents.get(state, 0)} {state}" for state in _STATES))
@@ -81,7 +82,8 @@ def incidents_text(rows: Sequence[Row], *, now: float) -> str:
     lines: list[str] = []
     for row in rows:
         state = "" if row.get("state") == "open" else f" ({row.get('state')})"
-        lines.append(f"{row.get('id')}  {row.get('severity')!s:<8}  {safe(str(row.get('title')))}{state}")
+        because = f" (explained by {row['explained_by']})" if row.get("explained_by") else ""
+        lines.append(f"{row.get('id')}  {row.get('severity')!s:<8}  {safe(str(row.get('title')))}{state}{because}")
         lines.append(f"{'':24}{_seen_text(row, now)}")
     return "\n".join(lines) + "\n"
 
@@ -112,9 +114,18 @@ def _facts(row: Row) -> list[tuple[str, object]]:
         ("id", row.get("id")), ("kind", row.get("kind")), ("state", row.get("state")), ("model", row.get("model")), ("function", row.get("function")),
         ("file", f"{file}:{line}" if file and line else file), ("symbols", ", ".join(map(str, _list(row, "symbols")))), ("cause", row.get("cause")),
         ("recompile limit", f"{headroom.get('entries')} of {headroom.get('limit') or '?'} in use" if isinstance(headroom, Mapping) else None),
-        ("acknowledged", f"by {ack.get('who')}: {ack.get('why')}" if isinstance(ack, Mapping) else None),
+        ("acknowledged", _acknowledged(ack) if isinstance(ack, Mapping) else None), ("over", _over(row)),
         ("explained by", row.get("explained_by")), ("explains", ", ".join(map(str, _list(row, "explains")))), ("fingerprint", row.get("fingerprint")),
     ]  # fmt: skip
+
+
+def _acknowledged(ack: Row) -> str:
+    until = f"until {time_text(_number(ack, 'until'))}" if ack.get("until") else "until it is over"
+    return f"{until} by {ack.get('who')}" + (f": {ack['why']}" if ack.get("why") else "")
+
+
+def _over(row: Row) -> str | None:
+    return f"since {time_text(_number(row, 'resolved_at'))}: {row.get('ended_because')}" if row.get("resolved_at") else None
 
 
 def _run_facts(row: Row) -> list[tuple[str, str]]:

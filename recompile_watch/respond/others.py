@@ -11,6 +11,10 @@ from recompile_watch.core.messages import Delivered, Message, Outcome, Reason, R
 from recompile_watch.respond.addresses import secrets_of
 
 TALKATIVE = ("apprise", "urllib3", "requests")
+_UNKNOWN = (
+    "apprise does not know this kind of address, or something is missing in it; `apprise --details` lists what it knows,"
+    " and a web hook of your own is written jsons://host/path"
+)
 _STATUS = re.compile(r"\berror=(?P<status>[1-5]\d\d)\b")  # the only place where apprise tells an HTTP status is its log
 
 
@@ -49,10 +53,7 @@ def check_other(url: str) -> None:
     from apprise import Apprise
 
     if Apprise.instantiate(url) is None:
-        raise DeliveryError(
-            "apprise does not know this kind of address, or something is missing in it; `apprise --details` lists what it knows,"
-            " and a web hook of your own is written jsons://host/path"
-        )
+        raise DeliveryError(_UNKNOWN)
 
 
 def send_other(message: Message, url: str, timeout_s: float) -> Outcome:
@@ -63,7 +64,7 @@ def send_other(message: Message, url: str, timeout_s: float) -> Outcome:
     said: list[str] = []
     service = Apprise(asset=AppriseAsset(app_id="recompile-watch", async_mode=False))
     if not service.add(url):
-        return Refused(Reason.ADDRESS, "apprise does not understand the address")
+        return Refused(Reason.ADDRESS, _UNKNOWN)
     title, body = fitted(message, service[0])
     result = service.notify(
         body=body, title=title, notify_type=message.tone.value, body_format=NotifyFormat.TEXT, interpret_escapes=False,

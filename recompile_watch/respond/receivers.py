@@ -4,10 +4,14 @@ import re
 from dataclasses import dataclass, field
 
 from recompile_watch.core.bounds import at_least, insist
+from recompile_watch.core.errors import DeliveryError
 from recompile_watch.core.messages import Form
+from recompile_watch.respond.addresses import json_address, slack_address
 
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://?\S", re.IGNORECASE)
 _SLACK_HOOK = re.compile(r"https://hooks\.slack(?:-gov)?\.com/", re.IGNORECASE)
 _SLACK_ELSEWHERE = ("slack+http://", "slack+https://")
+NO_APPRISE = "apprise, which speaks to this kind of receiver, is not installed; pip install apprise"
 # How long a sender is kept after a message: it holds 20 MB, with apprise 45 MB, with matplotlib 95 MB, and mail is in no hurry.
 _WARM_S = {Form.JSON: 600.0, Form.SLACK: 600.0, Form.TEXT: 120.0, Form.MAIL: 5.0}
 
@@ -36,6 +40,17 @@ class ReceiverSettings:
     def warm_s(self) -> float:
         """How long its sender is kept after a message, in seconds."""
         return _WARM_S[self.form]
+
+
+def check_own_address(url: str) -> None:
+    """Raises DeliveryError for an address that cannot be right, as far as that can be told without apprise; it quotes nothing of it."""
+    match form_of(url):
+        case Form.JSON:
+            json_address(url)
+        case Form.SLACK:
+            slack_address(url)
+        case Form.MAIL | Form.TEXT if not _SCHEME.match(url):
+            raise DeliveryError("the address is no URL; write one such as slack://…, mailtos://… or json://host:8080/path")
 
 
 def form_of(url: str) -> Form:

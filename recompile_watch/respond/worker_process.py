@@ -161,6 +161,7 @@ class _Reading:
     found: Ending = field(default_factory=Ending)
     line: bytearray = field(default_factory=bytearray)
     log: bytearray = field(default_factory=bytearray)
+    greeted_at: int = 0  # bytes of the log when it said hello: what torch prints while it is imported is not why it dies later
     taken_bytes: int = 0
     heard_at: float = 0.0
 
@@ -191,7 +192,8 @@ class _Reading:
             self.process.stdin.close()
 
     def _read(self, selector: selectors.BaseSelector) -> None:
-        for key, _ in selector.select(_TICK_S):
+        ready = [key for key, _ in selector.select(_TICK_S)]
+        for key in sorted(ready, key=lambda one: one.fileobj is self.process.stdout):  # its log first: it was printed before the record
             stream: IO[bytes] = key.fileobj  # type: ignore[assignment]
             chunk = os.read(stream.fileno(), _CHUNK_BYTES)
             if chunk:
@@ -239,7 +241,7 @@ class _Reading:
         self.heard_at, self.found.has_begun = time.monotonic(), True
         match record.get("record"):
             case "hello":
-                self.found.hello = record
+                self.found.hello, self.greeted_at = record, len(self.log)
             case "eager" if type(calls := record.get("calls")) is int:
                 self.found.eager_calls = calls
             case "progress":
@@ -253,10 +255,11 @@ class _Reading:
         """How it ended without a result."""
         with suppress(subprocess.TimeoutExpired):
             code = self.process.wait(_REAP_S)
-            lines = [line for line in self.found.log.splitlines() if line.strip()]
+            lines = [line for line in self.log[self.greeted_at :].decode("utf-8", "replace").splitlines() if line.strip()]
             words = f"; it printed last: {lines[-1].strip()[:300]}" if lines else ""
             if self.found.unreadable_lines:
-                words = f", after {self.found.unreadable_lines} lines that are no result{words}"
+                what = "a line that is" if self.found.unreadable_lines == 1 else f"{self.found.unreadable_lines} lines that are"
+                words = f", after {what} no result{words}"
             if code < 0:
                 name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
                 memory = " (the system kills so when memory runs out)" if -code == signal.SIGKILL else ""

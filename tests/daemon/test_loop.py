@@ -178,6 +178,15 @@ def test_first_start_on_a_large_backlog_gives_one_summary(tmp_path: Path) -> Non
     assert len(world.incidents()) == 70
 
 
+def test_a_log_that_never_had_a_line_is_told_as_silent(tmp_path: Path) -> None:
+    """The bot was dead before the watch began, so that it reads not one line: silence is judged all the same."""
+    world = World(tmp_path, CONFIG.replace('start = "begin"', 'start = "end"\nsilent_after = "10m"'), before=quote("BTCUSD", 1))
+    world.turn(9, step_s=60.0)
+    assert not world.incidents()
+    world.turn(3, step_s=60.0)
+    assert "No line from 'bot' for 10 min, and none before since the watch began" in world.told()
+
+
 def test_a_rotated_file_that_is_read_is_noted_as_ended(tmp_path: Path) -> None:
     """Whether or not a new file follows soon: the old one's mark says that it was read, and nothing of it is held."""
     world = World(tmp_path)

@@ -123,6 +123,37 @@ def test_systemd_hears_of_life_and_end(tmp_path: Path) -> None:
         assert watch.process.wait(30) == 0
 
 
+def test_what_a_person_asks_is_answered_whole(tmp_path: Path) -> None:
+    """Until when and by whom it is acknowledged, what explains what, and a source that leads to no file."""
+    extra = f'''
+[[source]]
+name = "gone"
+path = "{tmp_path}/gone.log"
+missing_after = "0s"
+'''
+    with receiver() as inbox, daemon(tmp_path, config_for(tmp_path, inbox.port) + extra) as watch:
+        watch.write(b"the bot starts\n")
+        watch.write(BOT_DAY)
+        inbox.until("overwritten by the next run")
+        cause = next(row for row in watch.incidents() if row["kind"] == "cudagraph_overwritten_error")["id"]
+        assert watch.asked("incidents", "ack", str(cause), "--until", "2099-01-31", "--why", "on it").returncode == 0
+        shown = watch.asked("incidents", "show", str(cause)).stdout
+        assert "acknowledged: until 2099-01-31" in shown and ": on it" in shown
+        assert f"(explained by {cause})" in watch.asked("incidents", "list").stdout
+        assert f"  gone: {tmp_path}/gone.log leads to no file" in watch.asked("status").stdout
+
+
+def test_a_watch_of_standard_input_ends_with_it(tmp_path: Path) -> None:
+    """`bot 2>&1 | recompile-watch watch ...`: what waits is told when the bot ends, and the watch with it."""
+    with receiver() as inbox:
+        config = tmp_path / "watch.toml"
+        config.write_text(config_for(tmp_path, inbox.port).replace(f'path = "{tmp_path}/logs/*.log"', "stdin = true").replace("500ms", "1h"))
+        command = [sys.executable, "-m", "recompile_watch", "watch", "--config", str(config)]
+        done = subprocess.run(command, input=quote("BTCUSD", 1), check=False, timeout=60)
+        assert done.returncode == 0
+        assert "BTCUSD is priced without a real quote" in str(inbox.next()["title"])
+
+
 def test_a_second_watch_and_a_bad_file_are_refused_in_one_line(tmp_path: Path) -> None:
     """Exit status 78 for the configuration, 3 for a state directory in use; no traceback."""
     with receiver() as inbox, daemon(tmp_path, config_for(tmp_path, inbox.port)) as watch:

@@ -1,8 +1,12 @@
-"""`replay` tells what `watch` would have told: the same engine, the same messages at the same times (P3)."""
+"""`replay` tells what `watch` would have told: the same engine, the same messages at the same times (P3).
+
+What it tells of the bot's day is kept whole, to be read as a person gets it: python -m tests.daemon.test_replay writes it anew.
+"""
 
 from __future__ import annotations
 
 import re
+import socket
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -12,11 +16,31 @@ from recompile_watch.daemon.replay import Replay
 from recompile_watch.sources.find import find_sources
 from recompile_watch.sources.read import read_blocks
 from recompile_watch.watch_config import read_config
-from tests.conftest import ROOT, SAMPLES
+from tests.conftest import DATA, ROOT, SAMPLES
 from tests.daemon.world import World
 
 BOT_DAY = SAMPLES / "bot-2025-10-30.log"
+GOLDEN = DATA / "replay" / "bot-2025-10-30.txt"
+OWN_RULE = """
+[[rule]]
+id = "own.margin_call"
+event = "margin_call"
+title = "A margin call"
+severity = "critical"
+why = "The broker closes positions."
+literal = "margin call"
+pattern = '''the margin call of (?P<symbol>\\w+) came'''
+match = [{ line = "the margin call of BTCUSD came", fields = { symbol = "BTCUSD" } }]
+no_match = ["no margin call"]
+"""
 TIME = re.compile(rb"^(2025-10-30 \d\d:\d\d:\d\d)")
+
+
+def bot_day() -> str:
+    """What a person reads who replays the bot's day, on a machine called bot-host."""
+    command = [sys.executable, "-m", "recompile_watch", "replay", "--tz", "UTC", str(BOT_DAY.relative_to(ROOT))]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    return done.stdout.replace(f"({socket.gethostname()})", "(bot-host)")
 
 
 def replayed(world: World, log: Path) -> list[tuple[str, tuple[str, ...]]]:
@@ -58,6 +82,11 @@ def test_the_bots_day_replayed_is_the_bots_day_watched(tmp_path: Path) -> None:
     assert replayed(world, BOT_DAY) == told
 
 
+def test_the_bots_day_reads_as_it_should() -> None:
+    """A handful of messages, each word of them, with their times: what a person would want to get that day."""
+    assert bot_day() == GOLDEN.read_text(encoding="utf-8")
+
+
 def test_replay_prints_messages_and_their_number() -> None:
     """The command: what would have been sent, with the log's own times; nothing recognisable is status 3."""
     command = [sys.executable, "-m", "recompile_watch", "replay", "--tz", "UTC"]
@@ -67,3 +96,21 @@ def test_replay_prints_messages_and_their_number() -> None:
     assert done.stdout.rstrip().endswith("messages for 69 events")
     nothing = subprocess.run([*command, str(ROOT / "LICENSE")], capture_output=True, text=True, check=False, cwd=ROOT)
     assert (nothing.returncode, nothing.stdout, nothing.stderr.count("\n")) == (3, "", 1)
+
+
+def test_replay_knows_the_rules_and_the_kinds_of_a_configuration(tmp_path: Path) -> None:
+    """A rule of the user's own makes the same alert as in the watch."""
+    (tmp_path / "rules").mkdir()
+    (tmp_path / "rules" / "own.toml").write_text(OWN_RULE)
+    (tmp_path / "bot.log").write_text("2025-10-30 09:07:14 the margin call of BTCUSD came\n")
+    config = tmp_path / "watch.toml"
+    config.write_text(f'[rules]\npaths = ["{tmp_path}/rules"]\n[[source]]\nname = "bot"\npath = "{tmp_path}/bot.log"\n')
+    command = [sys.executable, "-m", "recompile_watch", "replay", "--config", str(config), str(tmp_path / "bot.log")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    assert "A margin call" in done.stdout and done.stdout.rstrip().endswith("1 message for 1 event")
+
+
+if __name__ == "__main__":
+    GOLDEN.parent.mkdir(exist_ok=True)
+    GOLDEN.write_text(bot_day(), encoding="utf-8")

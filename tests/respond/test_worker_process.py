@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -45,7 +46,7 @@ def test_an_outcome_is_read(tmp_path: Path) -> None:
         ("import sys; sys.stderr.write('boom\\n'); sys.exit(7)", "it ended with status 7 and no result; it printed last: boom", Status.CRASHED),
         ("print('hello, world\\n' * 5)", "after 6 lines that are no result", Status.CRASHED),
         ("import sys; sys.stdout.buffer.write(bytes(range(256)) * 99)", "lines that are no result", Status.CRASHED),
-        ("print('{' * 100_000)", "1 lines that are no result", Status.CRASHED),
+        ("print('{' * 100_000)", "after a line that is no result", Status.CRASHED),
         ("print('[]\\n{\"record\": 3}\\nnull')", "after 3 lines that are no result", Status.CRASHED),
         ("raise ImportError('no torch')", "ImportError: no torch", Status.CRASHED),
     ],
@@ -54,6 +55,26 @@ def test_processes_that_die(tmp_path: Path, text: str, words: str, status: Statu
     """How it died stands in the result, with its last words."""
     ending = run(script(tmp_path, text), tmp_path)
     assert words in ending.failure and status_of(ending) is status
+
+
+def test_what_it_printed_while_it_began_is_not_why_it_died(tmp_path: Path) -> None:
+    """torch warns of a missing numpy while it is imported; killed much later, those are not its last words."""
+    heard = tmp_path / "heard"
+    os.mkfifo(heard)
+    begin = f"""import json, os, signal, sys
+print("UserWarning: no numpy", file=sys.stderr, flush=True)
+print(json.dumps({{"record": "hello", "torch": "2.13.0"}}), flush=True)
+print(json.dumps({{"record": "progress", "phase": "warming up"}}), flush=True)
+open({str(heard)!r}).read()
+"""
+
+    def answer(_: Mapping[str, object]) -> None:
+        heard.write_text("heard")
+
+    for more, words in (("", ""), ("print('out of memory', file=sys.stderr, flush=True)\n", "; it printed last: out of memory")):
+        python = script(tmp_path, f"{begin}{more}os.kill(os.getpid(), signal.SIGKILL)")
+        ending = run_worker(Launch(python, REQUEST, tmp_path, 20.0), answer, lambda: None)
+        assert ending.failure == f"killed by SIGKILL (the system kills so when memory runs out){words}"
 
 
 def test_what_is_no_interpreter(tmp_path: Path) -> None:
