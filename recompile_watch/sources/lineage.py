@@ -254,7 +254,7 @@ class Lineage:
         if self._roster.is_copy(stream, sibling, beside):  # its generation finds it when it needs it
             content.close()
             return
-        elder = self._roster.elder_in(sibling.file_key, content) if content.is_growing else self._roster.packed_elder(stream, sibling.path)
+        elder = self._roster.elder_of(stream, sibling.path, content)
         has_nothing_new = content.is_growing and elder is not None and content.status().st_size <= elder.position
         if has_nothing_new or (elder is not None and self._roster.is_uncommitted(elder)):
             content.close()

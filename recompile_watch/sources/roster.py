@@ -99,12 +99,16 @@ class Roster:
         elders = (elder for path in self._elders for elder in reversed(self._telling(path)))
         return next((elder for elder in elders if elder.file_key == key and holds(content, elder)), None)
 
-    def elder_at(self, path: str) -> Mark | None:
-        """As `elder_in`, of the file at `path`. Raises OSError and SourceError when it cannot be read."""
+    def elder_of(self, stream: Stream, path: str, content: Content) -> Mark | None:
+        """The mark of the generation that was read to its end in this file, or in the one that was packed into it. Raises OSError."""
+        status = content.status()
+        return self.elder_in((status.st_dev, status.st_ino), content) if content.is_growing else self.packed_elder(stream, path)
+
+    def elder_at(self, stream: Stream, path: str) -> Mark | None:
+        """As `elder_of`, of the file at `path`. Raises OSError and SourceError when it cannot be read."""
         content = open_content(path)
         try:
-            status = content.status()
-            return self.elder_in((status.st_dev, status.st_ino), content)
+            return self.elder_of(stream, path, content)
         finally:
             content.close()
 

@@ -525,6 +525,29 @@ def test_packed_before_any_of_it_was_read(watch: Watch) -> None:
     assert watch.polls(30) == b""
 
 
+@pytest.mark.parametrize("idle_polls", [0, 20], ids=["read", "given-up"])
+def test_packed_into_the_inode_of_another(watch: Watch, idle_polls: int) -> None:
+    """A log that was read and its successor, only seen, were packed while nobody watched, the first where the second was: each is its own."""
+    log, first, second, spare = (watch.folder / name for name in ("bot.log", "bot.log.2", "bot.log.1", "spare"))
+    append(log, BANNER + b"one\n")
+    aged(log, 0)
+    watch.poll()
+    log.rename(first)
+    watch.polls(idle_polls)
+    append(second, BANNER + b"two\n")
+    aged(second, 0)
+    assert watch.poll(budget_bytes=0) == b""
+    kept = watch.marks()
+    os.link(second, spare)  # its inode, which a file system is free to use again
+    _pack(second)
+    spare.write_bytes(gzip.compress(first.read_bytes()))
+    aged(spare, 0)
+    spare.rename(_pack(first))
+    watch.restart(kept)
+    assert watch.polls(2) == BANNER + b"two\n"
+    assert not watch.troubles(TroubleKind.GAP)
+
+
 def test_late_lines_of_a_deleted_log_hide_no_younger_one(watch: Watch) -> None:
     """A log was rotated twice and deleted, and its writer wrote once more: the log in between is older than that, and comes before the next."""
     log, old = watch.folder / "bot.log", watch.folder / "bot.log.1"
