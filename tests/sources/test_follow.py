@@ -265,9 +265,16 @@ def test_cut_in_place(watch: Watch, refill: bytes, is_down: bool) -> None:
 
 
 @pytest.mark.parametrize("is_down", [False, True], ids=["running", "down"])
-def test_a_copy_made_before_the_last_lines_were_read(watch: Watch, is_down: bool) -> None:
-    """A line is written and read between the copy and the cut, which is seen or not: the copy, shorter than what was given, is not read again."""
+@pytest.mark.parametrize("before", [b"", b"old\n"], ids=["new", "in-an-old-inode"])
+def test_a_copy_made_before_the_last_lines_were_read(watch: Watch, is_down: bool, before: bytes) -> None:
+    """A line is written and read between the copy and the cut, which is seen or not: the copy, shorter than what was given, is not read again.
+
+    Nor where it was made in the inode, and has the size, of an older rotated file.
+    """
     log, copy = watch.folder / "bot.log", watch.folder / "bot.log.1"
+    if before:
+        copy.write_bytes(before)
+        aged(copy, -3)
     append(log, b"one\n")
     aged(log, 0)
     watch.poll()
