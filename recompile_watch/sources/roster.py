@@ -145,6 +145,11 @@ class Roster:
             return True
         return any(copied_bytes(other.content, reading.content) for other in others if other.content.is_growing)
 
+    def read_in_copy(self, stream: Stream, content: Content) -> Generation | None:
+        """What is read in a copy of the path's own `content`, which could not be read when the copy was found. Raises OSError."""
+        others = [reading for reading in stream.older if not reading.was_current and not reading.is_complete and reading.content.is_growing]
+        return next((reading for reading in others if copied_bytes(content, reading.content)), None)
+
     def home(self, stream: Stream, mark: Mark, family: Family) -> tuple[Sibling, Content] | None:
         """As `home_of`, in files that are not read; what is told by its time alone must not be another's by its bytes."""
 

@@ -891,6 +891,29 @@ def test_permission_lost_and_regained(watch: Watch) -> None:
         assert watch.troubles(TroubleKind.UNREADABLE)[-1].is_over
 
 
+@pytest.mark.parametrize("is_down", [False, True], ids=["running", "down"])
+def test_a_copy_of_a_log_that_may_not_be_read_yet(watch: Watch, is_down: bool) -> None:
+    """The copy is read in its place; once the log may be read, and is not cut yet, reading goes on there."""
+    log, copy = watch.folder / "bot.log", watch.folder / "bot.log.1"
+    with traversable(watch.folder):
+        watch.poll()
+        append(log, b"one\n")
+        copy.write_bytes(log.read_bytes())
+        log.chmod(0)
+        with unprivileged():
+            assert watch.polls(2) == b"one\n"
+        append(log, b"two\n")
+        log.chmod(0o644)
+        if is_down:
+            watch.restart()
+        with unprivileged():
+            assert watch.polls(30) == b"two\n"
+        log.write_bytes(b"3\n")
+        with unprivileged():
+            assert watch.polls(30) == b"3\n"
+    assert not watch.troubles(TroubleKind.GAP)
+
+
 @pytest.mark.parametrize("kind", ["folder", "fifo", "device"])
 def test_what_is_no_file_is_told(tmp_path: Path, kind: str) -> None:
     """A folder, a FIFO and a device never hold the poll up and give one trouble."""
