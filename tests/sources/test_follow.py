@@ -688,6 +688,22 @@ def test_a_new_log_in_an_old_inode_that_may_not_be_read_yet(watch: Watch) -> Non
     assert not watch.troubles(TroubleKind.GAP)
 
 
+@pytest.mark.parametrize(("seconds", "given"), [(40.0, b"one\ntwo\n"), (40.0 - 3600.0, b"two\none\n")], ids=["forward", "set-back"])
+def test_what_waits_is_tried_again_by_the_time_of_watching(watch: Watch, seconds: float, given: bytes) -> None:
+    """A file that may be read now is tried again, and comes first, after ten seconds; a clock that was set back tells of no second."""
+    log, old = watch.folder / "bot.log", watch.folder / "bot.log.1"
+    with traversable(watch.folder):
+        watch.poll()
+        append(old, b"one\n")
+        old.chmod(0)
+        with unprivileged():
+            assert watch.poll() == b""
+        old.chmod(0o644)
+        append(log, b"two\n")
+        with unprivileged():
+            assert watch.poll(seconds) + watch.polls(12, 1.0) == given
+
+
 def test_a_hole_in_the_place_of_a_hole(watch: Watch) -> None:
     """Read up to the end of a hole; cut and filled with as many NULs after another line: read from 0."""
     log = watch.folder / "bot.log"
