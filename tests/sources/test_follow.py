@@ -627,6 +627,29 @@ def test_late_lines_are_read_within_half_a_minute(watch: Watch, is_packed: bool,
     assert watch.polls(40) == b""
 
 
+def test_late_lines_packed_into_the_inode_of_another(watch: Watch) -> None:
+    """A packed file was looked into and rotated out; another one is packed in its inode, and its late lines are read all the same."""
+    log, first, second = (watch.folder / name for name in ("bot.log", "bot.log.2", "bot.log.1"))
+    append(log, b"one\n")
+    aged(log, 0)
+    watch.poll()
+    log.rename(first)
+    append(log, b"two\n")
+    aged(log, 5)
+    watch.polls(2)
+    log.rename(second)
+    watch.polls(30)
+    watch.marks()  # committed
+    packed = _pack(first)
+    assert watch.polls(10) == b""
+    append(second, b"late\n")
+    aged(second, 200)
+    packed.write_bytes(gzip.compress(second.read_bytes()))
+    packed.rename(_pack(second))
+    aged(second.with_name("bot.log.1.gz"), 200)
+    assert watch.polls(10) == b"late\n"
+
+
 def test_late_lines_wait_until_what_came_before_them_is_committed(watch: Watch) -> None:
     """A kill would find two marks in one file: the older one would be read from through the late lines again."""
     log, old = watch.folder / "bot.log", watch.folder / "bot.log.1"
