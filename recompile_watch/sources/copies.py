@@ -40,12 +40,13 @@ def _look_beside(noted: Noted, log: Generation, folders: Sequence[str], names: _
     stamps = folder_stamps(log.stream, folders)
     path = noted.sibling if stamps == noted.stamps else _youngest(log.stream, folders, names)
     status = os.stat(path) if path is not None else None
-    state = (status.st_ino, status.st_size) if status is not None else (0, 0)
+    state = (status.st_ino, status.st_ctime_ns) if status is not None else (0, 0)
     if log.number != noted.log[0] or (path, state) != (noted.sibling, noted.sibling_state):
         is_other = status is not None and (status.st_dev, status.st_ino) != log.file_key  # the log itself, renamed just now
         log.note_copy(copied_bytes_at(log.content, path) if path is not None and is_other else 0)
-    is_settled = max(stamps) / 1e9 < now - TICK_S
-    return Noted((log.number, log.seen), stamps if is_settled else (), path, state)
+    seen = log.number, log.seen
+    is_settled = max(*stamps, state[1]) / 1e9 < now - TICK_S
+    return Noted(seen, stamps, path, state) if is_settled else Noted(seen, sibling=path)
 
 
 def _youngest(path: str, folders: Sequence[str], names: _Names) -> str | None:

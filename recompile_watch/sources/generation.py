@@ -30,11 +30,11 @@ class Outcome(Enum):
 class Generation:
     """Reading of one generation. position: of the first byte not given; lines: line feeds before it.
 
-    is_current: the path leads to its file. is_complete: nobody writes to its file any more: a copy, or packed. is_void: it
-    ended, and what was read of it is on no disk any more. backlog_end: bytes before it were there at the very first start.
-    counted_to: line feeds are counted up to here, the rest up to the position before anything is given. links: names of its
-    file. modified_ns: its time when it was last seen under the path, or looked at first, with a name. quiet_since: the watch's clock
-    at the last growth; last_growth_at: epoch seconds.
+    is_current: the path leads to its file; was_current: it did, as far as this run saw. is_complete: nobody writes to its file any
+    more: a copy, or packed. is_void: it ended, and what was read of it is on no disk any more. backlog_end: bytes before it were there
+    at the very first start. counted_to: line feeds are counted up to here, the rest up to the position before anything is given.
+    links: names of its file. modified_ns: its time when it was last seen under the path, or looked at first, with a name.
+    quiet_since: the watch's clock at the last growth; last_growth_at: epoch seconds.
 
     _recent: the last bytes given, which end at _given_to; NULs that were skipped may follow. _kept: the stored mark, whose signature
     is the better one while it saw more of the file. _copied: how far a copy goes that was seen, and the signature of its end.
@@ -49,6 +49,7 @@ class Generation:
     lines: int = 0
     head: bytes = b""
     is_current: bool = True
+    was_current: bool = False
     is_complete: bool = False
     is_void: bool = False
     block_bytes: int = BLOCK_BYTES

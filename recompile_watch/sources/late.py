@@ -26,14 +26,14 @@ _PEEKED_BYTES = 32 << 20
 class Late:
     """What is looked at of one stream, and when again. places: by path, the files that were read to their end.
 
-    packed: files that were packed lately, to be looked into; known: those that need not be. stamps, sought: of the folders,
-    and the files looked for in them, when they were read last.
+    packed: files that were packed lately, to be looked into; known: by inode and time, those that need not be. stamps, sought: of
+    the folders, and the files looked for in them, when they were read last.
     """
 
     due: float = 0.0
     places: dict[str, FileKey] = field(default_factory=dict)
     packed: list[Sibling] = field(default_factory=list)
-    known: set[FileKey] = field(default_factory=set)
+    known: set[tuple[FileKey, int]] = field(default_factory=set)
     stamps: tuple[int, ...] = ()
     sought: frozenset[FileKey] = frozenset()
 
@@ -56,7 +56,7 @@ def grown(late: Late, path: str, folders: Sequence[str], elders: Mapping[FileKey
             found.append(Sibling(place, key, status.st_mtime_ns, None))
     if late.packed:
         sibling = late.packed.pop()
-        late.known.add(sibling.file_key)
+        late.known.add(_state(sibling))
         elder = packed_elder(sibling.path)
         if elder is not None and _goes_on(sibling.path, elder):
             found.append(sibling)
@@ -66,7 +66,13 @@ def grown(late: Late, path: str, folders: Sequence[str], elders: Mapping[FileKey
 def _find(late: Late, path: str, folders: Sequence[str], elders: Mapping[FileKey, Mark]) -> None:
     family = family_of(path, folders)
     late.places = {place: key for place, key in family.keys_by_path.items() if key in elders and not _is_packed(place)}
-    late.packed = [sibling for sibling in family.members if sibling.file_key not in late.known and _is_packed(sibling.path)]
+    late.known &= {_state(sibling) for sibling in family.members}
+    late.packed = [sibling for sibling in family.members if _state(sibling) not in late.known and sibling.is_packed]
+
+
+def _state(sibling: Sibling) -> tuple[FileKey, int]:
+    """An inode that was freed is often given to the file that is packed next."""
+    return sibling.file_key, sibling.modified_ns
 
 
 def _is_packed(path: str) -> bool:

@@ -174,8 +174,7 @@ class Lineage:
         owner = self._roster.owner(key)
         if owner is not None:
             if owner.stream == stream.path and owner in stream.older:  # it came back, as a link that is set back
-                stream.older.remove(owner)
-                stream.current, owner.is_current, owner.is_complete = owner, True, False
+                self._come_back(stream, owner)
             return
         if any(key == mark.file_key for other in self.streams.values() for mark in other.pending):
             return  # the rotated file of another path, which is found again first
@@ -188,6 +187,11 @@ class Lineage:
         if not content.is_growing:
             content.close()
             raise SourceError(f"{shown(stream.path)}: is packed, which no program writes to; read it with `recompile-watch analyze`")
+        copied = self._roster.read_in_copy(stream, content)
+        if copied is not None:
+            self._replace(copied, content)
+            self._come_back(stream, copied)
+            return
         elder = self._roster.elder_in(key, content)
         if elder is not None and status.st_size <= elder.position:
             content.close()
@@ -197,6 +201,10 @@ class Lineage:
             content.close()
             return
         self._begin(stream, content, is_current=True, elder=elder)
+
+    def _come_back(self, stream: Stream, reading: Generation) -> None:
+        stream.older.remove(reading)
+        stream.current, reading.is_current, reading.is_complete = reading, True, False
 
     def _may_have_missed(self, stream: Stream) -> bool:
         """While the path leads nowhere: something changed in its folder, or nobody looked there for a while."""
@@ -254,7 +262,7 @@ class Lineage:
         if self._roster.is_copy(stream, sibling, beside):  # its generation finds it when it needs it
             content.close()
             return
-        elder = self._roster.elder_in(sibling.file_key, content) if content.is_growing else self._roster.packed_elder(stream, sibling.path)
+        elder = self._roster.elder_of(stream, sibling.path, content)
         has_nothing_new = content.is_growing and elder is not None and content.status().st_size <= elder.position
         if has_nothing_new or (elder is not None and self._roster.is_uncommitted(elder)):
             content.close()
@@ -295,7 +303,7 @@ class Lineage:
         self._give(GenerationStarted(stream.path, reading.number, reading.position, reading.lines))
 
     def _retire(self, stream: Stream, current: Generation) -> None:
-        stream.current, current.is_current, current.quiet_since = None, False, self._clock.seconds
+        stream.current, current.is_current, current.was_current, current.quiet_since = None, False, True, self._clock.seconds
         at = len(stream.older)
         while at and stream.older[at - 1].modified_ns > current.modified_ns:
             at -= 1

@@ -28,39 +28,38 @@ class Resumption:
         """Finds the files of the stored marks again. Raises OSError where the path's own cannot be opened."""
         if self._clock.seconds < stream.resume_at:
             return
-        family: Family | None = None
-        unreadable: list[Mark] = []
+        stream.resume_at = 0.0
         for mark in list(stream.pending):
-            is_here = status is not None and (status.st_dev, status.st_ino) == mark.file_key
-            if is_here and self._reopen_own(stream, mark):
+            if _is_at(mark, status) and self._reopen_own(stream, mark):
                 stream.pending.remove(mark)
-                continue
+        if not stream.pending and not stream.older:  # the path's own file was all that was sought
+            return
+        family = family_of(stream.path, self._settings.rotated_folders)
+        weak = [mark for mark in stream.pending if is_weak(mark)]
+        strong = [mark for mark in stream.pending if not is_weak(mark)]
+        for marks in (strong, weak):  # what little is known of a weak one fits many a file, as the copy of a strong one
+            self._resume_rotated(stream, marks, family, status)
+        stream.older.sort(key=lambda reading: reading.number)
+        stream.put_in_order(family.keys())
+
+    def _resume_rotated(self, stream: Stream, marks: Sequence[Mark], family: Family, status: os.stat_result | None) -> None:
+        """By content only what was not found by inode, or a file would be taken for another's copy."""
+        sought: list[Mark] = []
+        for mark in marks:
             # Of an empty file there is nothing to know it by: its inode may be another's by now.
             # One of which only a size is known was a rotated file that could not be read: it is never the path's own.
             has_face = bool(mark.head_bytes or mark.size_bytes)
-            family = family or family_of(stream.path, self._settings.rotated_folders)
-            place = family.place_of(mark.file_key) if has_face and not is_here else None
+            place = family.place_of(mark.file_key) if has_face and not _is_at(mark, status) else None
             try:
-                if place is not None and self._is_its_own(mark, family, place) and self._reopen_older(stream, mark, place):
-                    stream.pending.remove(mark)
-                    if is_weak(mark):  # while it was sought, what had its time was taken for its copy
-                        stream.unfound.append(mark)
+                if place is None or not self._reopen_older(stream, mark, family, place):
+                    sought.append(mark)
             except OSError as error:
-                unreadable.append(mark)
+                stream.resume_at = self._clock.seconds + RETRY_S
                 self._troubles.begin(TroubleKind.UNREADABLE, place or stream.path, str(source_error(place or stream.path, error)))
-        if stream.pending or stream.older:  # else the path's own file was all that was sought
-            family = family or family_of(stream.path, self._settings.rotated_folders)
-            self._resume_copies(stream, [mark for mark in stream.pending if mark not in unreadable], family, status)
-        stream.resume_at = self._clock.seconds + RETRY_S if unreadable else 0.0
-
-    def _resume_copies(self, stream: Stream, marks: Sequence[Mark], family: Family, status: os.stat_result | None) -> None:
-        """By content only what was not found by inode, or a file would be taken for another's copy."""
-        for mark in marks:
+        for mark in sought:
             self._resume_copy(stream, mark, family, status)
             stream.pending.remove(mark)
             stream.unfound.append(mark)
-        stream.older.sort(key=lambda reading: reading.number)
-        stream.put_in_order(family.keys())
 
     def _reopen_own(self, stream: Stream, mark: Mark) -> bool:
         """The path's own file. A weak mark's is read as a new one, but only when it can be: the path may leave it before.
@@ -72,18 +71,24 @@ class Resumption:
             return False
         return self._reopen(stream, mark, stream.path)
 
-    def _is_its_own(self, mark: Mark, family: Family, place: str) -> bool:
+    def _is_its_own(self, stream: Stream, mark: Mark, family: Family, place: str) -> bool:
         """A weak mark's inode may have been used again; a rotated file that has another time is read as one never seen.
 
         So is one that goes on after what was read to its end, which shows now that it can be read. Raises OSError when it cannot.
         """
         times = {sibling.path: sibling.modified_ns for sibling in family.members}
-        return not is_weak(mark) or (times.get(place, mark.modified_ns) == mark.modified_ns and self._roster.elder_at(place) is None)
+        return not is_weak(mark) or (times.get(place, mark.modified_ns) == mark.modified_ns and self._roster.elder_at(stream, place) is None)
 
-    def _reopen_older(self, stream: Stream, mark: Mark, place: str) -> bool:
+    def _reopen_older(self, stream: Stream, mark: Mark, family: Family, place: str) -> bool:
         """One that was rotated away. Raises OSError when it cannot be read now: it waits, and holds nothing up."""
+        if not self._is_its_own(stream, mark, family, place):
+            return False
         is_same = self._reopen(stream, mark, place)
         self._troubles.end(TroubleKind.UNREADABLE, place, f"{shown(place)} can be read again")
+        if is_same:
+            stream.pending.remove(mark)
+            if is_weak(mark):  # while it was sought, what had its time was taken for its copy
+                stream.unfound.append(mark)
         return is_same
 
     def _resume_copy(self, stream: Stream, mark: Mark, family: Family, status: os.stat_result | None) -> None:
@@ -93,8 +98,7 @@ class Resumption:
             return
         if status is not None and self._settings.on_replace == "continue" and is_telling(mark) and self._reopen(stream, mark, stream.path):
             return
-        is_here = status is not None and (status.st_dev, status.st_ino) == mark.file_key
-        place = stream.path if is_here else family.place_of(mark.file_key)
+        place = stream.path if _is_at(mark, status) else family.place_of(mark.file_key)
         can_tell = place is not None and bool(mark.head_bytes) and os.access(place, os.R_OK, effective_ids=True)
         is_changed = place is not None and can_tell and not holds_at(place, mark)
         if (not is_weak(mark) or is_changed or place is None) and not self._is_another(stream, mark, family):
@@ -139,3 +143,8 @@ class Resumption:
         else:
             stream.older.append(reading)
         self._roster.finished.pop((stream.path, mark.generation), None)
+
+
+def _is_at(mark: Mark, status: os.stat_result | None) -> bool:
+    """The file of `mark` has the device and inode of this status."""
+    return status is not None and (status.st_dev, status.st_ino) == mark.file_key

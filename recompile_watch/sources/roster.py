@@ -99,12 +99,16 @@ class Roster:
         elders = (elder for path in self._elders for elder in reversed(self._telling(path)))
         return next((elder for elder in elders if elder.file_key == key and holds(content, elder)), None)
 
-    def elder_at(self, path: str) -> Mark | None:
-        """As `elder_in`, of the file at `path`. Raises OSError and SourceError when it cannot be read."""
+    def elder_of(self, stream: Stream, path: str, content: Content) -> Mark | None:
+        """The mark of the generation that was read to its end in this file, or in the one that was packed into it. Raises OSError."""
+        status = content.status()
+        return self.elder_in((status.st_dev, status.st_ino), content) if content.is_growing else self.packed_elder(stream, path)
+
+    def elder_at(self, stream: Stream, path: str) -> Mark | None:
+        """As `elder_of`, of the file at `path`. Raises OSError and SourceError when it cannot be read."""
         content = open_content(path)
         try:
-            status = content.status()
-            return self.elder_in((status.st_dev, status.st_ino), content)
+            return self.elder_of(stream, path, content)
         finally:
             content.close()
 
@@ -140,6 +144,11 @@ class Roster:
         if any(not is_weak(mark) and holds(reading.content, mark) for mark in marks):
             return True
         return any(copied_bytes(other.content, reading.content) for other in others if other.content.is_growing)
+
+    def read_in_copy(self, stream: Stream, content: Content) -> Generation | None:
+        """What is read in a copy of the path's own `content`, which could not be read when the copy was found. Raises OSError."""
+        others = [reading for reading in stream.older if not reading.was_current and not reading.is_complete and reading.content.is_growing]
+        return next((reading for reading in others if copied_bytes(content, reading.content)), None)
 
     def home(self, stream: Stream, mark: Mark, family: Family) -> tuple[Sibling, Content] | None:
         """As `home_of`, in files that are not read; what is told by its time alone must not be another's by its bytes."""

@@ -53,8 +53,8 @@ class Pause:
 class Noted:
     """The last look for copies.
 
-    log: of which generation, in what state. stamps: of the folders, none where they may not tell of all. sibling: the youngest file
-    beside it, and its inode and size then.
+    log: of which generation, in what state. sibling: the youngest file beside it. stamps: of the folders; sibling_state: its inode and
+    time of change; neither where those times are so young that they may not tell of all.
     """
 
     log: tuple[int, tuple[int, int, int]] = (0, (-1, 0, 0))

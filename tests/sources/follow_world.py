@@ -16,10 +16,11 @@ import zstandard
 
 from recompile_watch.core.heard import Trouble, TroubleKind
 from recompile_watch.sources.follow import Chunk, Follower, FollowSettings, GenerationEnded, GenerationStarted, Mark, Watched
+from recompile_watch.sources.stream import Clock
 from tests.sources.follow_judge import Judge, Verdict
 
 GRACE_S = 60.0
-BLOCKED_S = 40.0  # what could not be read is tried again after half a minute at most
+BLOCKED_S = 31.0  # of watching: what could not be read is tried again after half a minute at most, by a look at its path each second
 START = 1_700_000_000
 _NOBODY = 65534
 
@@ -61,6 +62,7 @@ class World:
         self.incarnation, self.number, self.links = 0, 0, 0
         self.live_fd = -1
         self.is_down = False  # nobody watches
+        self.clock = Clock()  # how the watch counts time
         self.blocked_until = 0.0
         self.stale: list[tuple[int, int, list[int]]] = []  # descriptor, incarnation, [next number]
         self.lives: dict[int, int] = {}  # by inode, which life of it: made anew or cut
@@ -360,10 +362,11 @@ class World:
     def poll(self, budget: int | None = None) -> None:
         """One poll; what it gives is checked at once."""
         self.now += 1
+        self.clock.advance(self.now + self.jump)
         if not self._is_all_readable():
-            self.blocked_until = self.now + BLOCKED_S
+            self.blocked_until = self.clock.seconds + BLOCKED_S
         if self.style != "pattern":  # there, rotated files are streams of their own
-            self.judge.look(self._lines(self.folder.iterdir()) - self._nameless_lines(), is_blocked=self.now < self.blocked_until)
+            self.judge.look(self._lines(self.folder.iterdir()) - self._nameless_lines(), is_blocked=self.clock.seconds < self.blocked_until)
         with unprivileged():
             heard = self.follower.poll(self.now + self.jump, budget or self.rng.choice((1, 5000, 1 << 20)))
         for item in heard:

@@ -265,9 +265,16 @@ def test_cut_in_place(watch: Watch, refill: bytes, is_down: bool) -> None:
 
 
 @pytest.mark.parametrize("is_down", [False, True], ids=["running", "down"])
-def test_a_copy_made_before_the_last_lines_were_read(watch: Watch, is_down: bool) -> None:
-    """A line is written and read between the copy and the cut, which is seen or not: the copy, shorter than what was given, is not read again."""
+@pytest.mark.parametrize("before", [b"", b"old\n"], ids=["new", "in-an-old-inode"])
+def test_a_copy_made_before_the_last_lines_were_read(watch: Watch, is_down: bool, before: bytes) -> None:
+    """A line is written and read between the copy and the cut, which is seen or not: the copy, shorter than what was given, is not read again.
+
+    Nor where it was made in the inode, and has the size, of an older rotated file.
+    """
     log, copy = watch.folder / "bot.log", watch.folder / "bot.log.1"
+    if before:
+        copy.write_bytes(before)
+        aged(copy, -3)
     append(log, b"one\n")
     aged(log, 0)
     watch.poll()
@@ -525,6 +532,29 @@ def test_packed_before_any_of_it_was_read(watch: Watch) -> None:
     assert watch.polls(30) == b""
 
 
+@pytest.mark.parametrize("idle_polls", [0, 20], ids=["read", "given-up"])
+def test_packed_into_the_inode_of_another(watch: Watch, idle_polls: int) -> None:
+    """A log that was read and its successor, only seen, were packed while nobody watched, the first where the second was: each is its own."""
+    log, first, second, spare = (watch.folder / name for name in ("bot.log", "bot.log.2", "bot.log.1", "spare"))
+    append(log, BANNER + b"one\n")
+    aged(log, 0)
+    watch.poll()
+    log.rename(first)
+    watch.polls(idle_polls)
+    append(second, BANNER + b"two\n")
+    aged(second, 0)
+    assert watch.poll(budget_bytes=0) == b""
+    kept = watch.marks()
+    os.link(second, spare)  # its inode, which a file system is free to use again
+    _pack(second)
+    spare.write_bytes(gzip.compress(first.read_bytes()))
+    aged(spare, 0)
+    spare.rename(_pack(first))
+    watch.restart(kept)
+    assert watch.polls(2) == BANNER + b"two\n"
+    assert not watch.troubles(TroubleKind.GAP)
+
+
 def test_late_lines_of_a_deleted_log_hide_no_younger_one(watch: Watch) -> None:
     """A log was rotated twice and deleted, and its writer wrote once more: the log in between is older than that, and comes before the next."""
     log, old = watch.folder / "bot.log", watch.folder / "bot.log.1"
@@ -597,6 +627,29 @@ def test_late_lines_are_read_within_half_a_minute(watch: Watch, is_packed: bool,
     assert watch.polls(40) == b""
 
 
+def test_late_lines_packed_into_the_inode_of_another(watch: Watch) -> None:
+    """A packed file was looked into and rotated out; another one is packed in its inode, and its late lines are read all the same."""
+    log, first, second = (watch.folder / name for name in ("bot.log", "bot.log.2", "bot.log.1"))
+    append(log, b"one\n")
+    aged(log, 0)
+    watch.poll()
+    log.rename(first)
+    append(log, b"two\n")
+    aged(log, 5)
+    watch.polls(2)
+    log.rename(second)
+    watch.polls(30)
+    watch.marks()  # committed
+    packed = _pack(first)
+    assert watch.polls(10) == b""
+    append(second, b"late\n")
+    aged(second, 200)
+    packed.write_bytes(gzip.compress(second.read_bytes()))
+    packed.rename(_pack(second))
+    aged(second.with_name("bot.log.1.gz"), 200)
+    assert watch.polls(10) == b"late\n"
+
+
 def test_late_lines_wait_until_what_came_before_them_is_committed(watch: Watch) -> None:
     """A kill would find two marks in one file: the older one would be read from through the late lines again."""
     log, old = watch.folder / "bot.log", watch.folder / "bot.log.1"
@@ -656,6 +709,22 @@ def test_a_new_log_in_an_old_inode_that_may_not_be_read_yet(watch: Watch) -> Non
         with unprivileged():
             assert watch.polls(20) == b"two\n"
     assert not watch.troubles(TroubleKind.GAP)
+
+
+@pytest.mark.parametrize(("seconds", "given"), [(40.0, b"one\ntwo\n"), (40.0 - 3600.0, b"two\none\n")], ids=["forward", "set-back"])
+def test_what_waits_is_tried_again_by_the_time_of_watching(watch: Watch, seconds: float, given: bytes) -> None:
+    """A file that may be read now is tried again, and comes first, after ten seconds; a clock that was set back tells of no second."""
+    log, old = watch.folder / "bot.log", watch.folder / "bot.log.1"
+    with traversable(watch.folder):
+        watch.poll()
+        append(old, b"one\n")
+        old.chmod(0)
+        with unprivileged():
+            assert watch.poll() == b""
+        old.chmod(0o644)
+        append(log, b"two\n")
+        with unprivileged():
+            assert watch.poll(seconds) + watch.polls(12, 1.0) == given
 
 
 def test_a_hole_in_the_place_of_a_hole(watch: Watch) -> None:
@@ -859,6 +928,29 @@ def test_permission_lost_and_regained(watch: Watch) -> None:
         with unprivileged():
             assert watch.polls(10) == b"two\n"
         assert watch.troubles(TroubleKind.UNREADABLE)[-1].is_over
+
+
+@pytest.mark.parametrize("is_down", [False, True], ids=["running", "down"])
+def test_a_copy_of_a_log_that_may_not_be_read_yet(watch: Watch, is_down: bool) -> None:
+    """The copy is read in its place; once the log may be read, and is not cut yet, reading goes on there."""
+    log, copy = watch.folder / "bot.log", watch.folder / "bot.log.1"
+    with traversable(watch.folder):
+        watch.poll()
+        append(log, b"one\n")
+        copy.write_bytes(log.read_bytes())
+        log.chmod(0)
+        with unprivileged():
+            assert watch.polls(2) == b"one\n"
+        append(log, b"two\n")
+        log.chmod(0o644)
+        if is_down:
+            watch.restart()
+        with unprivileged():
+            assert watch.polls(30) == b"two\n"
+        log.write_bytes(b"3\n")
+        with unprivileged():
+            assert watch.polls(30) == b"3\n"
+    assert not watch.troubles(TroubleKind.GAP)
 
 
 @pytest.mark.parametrize("kind", ["folder", "fifo", "device"])
