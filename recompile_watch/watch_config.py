@@ -11,6 +11,7 @@ from pathlib import Path
 from recompile_watch.core.delivery import DeliverySettings
 from recompile_watch.core.errors import ConfigError, DeliveryError
 from recompile_watch.core.watch_settings import DeclaredModel, Receiver, RunSettings, WatchedSource, WatchSettings
+from recompile_watch.respond.addresses import ping_address
 from recompile_watch.respond.diagnose_settings import DiagnoseSettings
 from recompile_watch.respond.receivers import ReceiverSettings, check_own_address
 from recompile_watch.settings import Mistakes, keys_of, note_unknown, read_table
@@ -79,8 +80,11 @@ def read_config(file: Path, environment: Mapping[str, str] = os.environ) -> Watc
     watch = read_table(WatchSettings, watch_table, "watch", mistakes, given)
     beat = general.heartbeat
     url = _secret(Address(beat.url, beat.url_file, beat.credential, beat.env), "heartbeat", environment, mistakes, is_needed=False)
-    if url is not None and not url.startswith(("http://", "https://")):
-        mistakes.add("heartbeat", "its address is no http or https address; write the one that your dead-man's switch gave you")
+    if url is not None:
+        try:
+            ping_address(url)
+        except DeliveryError as error:
+            mistakes.add("heartbeat", f"{error}; write the one that your dead-man's switch gave you")
     folder = _state_folder(general.state_dir, environment, mistakes)
     if mistakes.lines or watch is None:
         raise ConfigError("\n".join(mistakes.lines))

@@ -155,6 +155,8 @@ RECEIVER = SOURCE + "[[receiver]]\nname='ops'\nurl='json://x'\n"
         (RECEIVER + "group_by = ['modle']", "receiver[1]: group_by: 'modle' is no field"),
         (RECEIVER + "escalate_to = 'boss'", "receiver[1].escalate_to: no other receiver is called 'boss'"),
         (RECEIVER + "fallback = 'ops'", "receiver[1].fallback: no other receiver is called 'ops'"),
+        (SOURCE + "[heartbeat]\nurl = 'https:///x'", "heartbeat: "),
+        (SOURCE + "[watch]\ntorch_version = 'abc'", "watch: torch_version is 'abc'; write one such as"),
         ("[[source]]\nname = 'bot'\npath = 3", "source[1].path: 3 is not text or a list of text"),
     ],
 )

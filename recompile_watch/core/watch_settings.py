@@ -1,10 +1,12 @@
 """What a person may set of the watch's decisions; every field has a default that makes sense."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
 from recompile_watch.core.bounds import at_least, at_most, clock_times, insist, zones
 from recompile_watch.core.matchers import FIELDS, Matcher
+from recompile_watch.core.versions import version_of
 
 Severity = Literal["info", "warning", "critical"]
 HOUR_S = 3600.0
@@ -249,6 +251,11 @@ class RunSettings:
     cooldown_s: float
 
 
+def _no_version(text: str | None) -> Iterator[str]:
+    if text is not None and version_of(text) is None:
+        yield f'torch_version is {text!r:.40}; write one such as "2.9.1"'
+
+
 @dataclass(frozen=True, slots=True)
 class WatchSettings:
     """Everything. torch_version: as the user names it, for wording and advice; default unknown.
@@ -277,4 +284,4 @@ class WatchSettings:
     max_incidents: int = 500
 
     def __post_init__(self) -> None:
-        insist(at_least(2, max_incidents=self.max_incidents))
+        insist(at_least(2, max_incidents=self.max_incidents), _no_version(self.torch_version))
