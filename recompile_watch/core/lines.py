@@ -9,9 +9,10 @@ import re
 from bisect import bisect_left
 
 from recompile_watch.core.bulk import INDENTED, BulkReader, Found, closes_table
+from recompile_watch.core.joiner import Joiner
 from recompile_watch.core.prefix_grammar import SUSPECT
 from recompile_watch.core.prefixes import are_plain, peel
-from recompile_watch.core.records import BEFORE_BYTES, HEAD_LINES, MAX_RECORD_BYTES, Joiner, Record
+from recompile_watch.core.records import BEFORE_BYTES, HEAD_LINES, MAX_RECORD_BYTES, Record
 from recompile_watch.core.rows import Rows
 from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.scan import Matcher
