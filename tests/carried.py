@@ -344,7 +344,7 @@ def carriers() -> Cases:
         "github job log": ("train\tRun the bot\t2025-11-07T10:28:53.1000000Z ", {"outer": "2025-11-07T10:28:53.100000+00:00"}),
         "jenkins": ("[2025-11-07T10:28:53.100Z] ", {"outer": "2025-11-07T10:28:53.100000+00:00"}),
         "gnu parallel --tag": ("seed=7\t", {}),
-        "transformers": ("11/07/2025 10:28:53 - WARNING - torch - ", {"outer": "2025-11-07T10:28:53+00:00"}),
+        "transformers": ("11/07/2025 10:28:53 - WARNING - torch - ", {}),  # which is the month?
     }  # fmt: skip
     for name, (front, seen) in fronts.items():
         known = {key: value for key, value in seen.items() if key != "outer"}
@@ -438,6 +438,93 @@ def stacks() -> Cases:
     )
 
 
+def viewers() -> Cases:
+    """Other collectors, viewers and editors; written after the first reading of those above, before one of these."""
+    rec, lim = guards(RECOMPILE), glog(LIMIT, ids=" [5/8]")
+    fronts: dict[str, tuple[str, Facts]] = {
+        "excepthook of torch": ("[rank2]: ", {"rank": 2}),
+        "excepthook under torchrun": ("[default2]:[rank10]: ", {"rank": 10}),
+        "podman compose": ("[bot]   | ", {}),
+        "compose with time": ("bot-1  | 2025-11-07T10:28:53.100000000Z ", {"time": "2025-11-07T10:28:53.100000+00:00"}),
+        "kubectl prefix and time": ("[pod/bot-0/main] 2025-11-07T10:28:53.100000000Z ", {"time": "2025-11-07T10:28:53.100000+00:00"}),
+        "nomad": ("2025-11-07T10:28:53.100Z [INFO] bot: ", {"time": "2025-11-07T10:28:53.100000+00:00"}),
+        "wandb": ("2025-11-07 10:28:53,100 INFO    MainThread:3989 [redirect.py:wrap():12] ", {"time": "2025-11-07T10:28:53.100000+00:00"}),
+        "pytest captured": ("WARNING  torch._dynamo.convert_frame:convert_frame.py:1358 ", {}),
+        "spark": ("25/11/07 10:28:53 WARN Bot: ", {}),
+        "log4j": ("2025-11-07 10:28:53,100 [worker-3] WARN  com.acme.Bot - ", {"time": "2025-11-07T10:28:53.100000+00:00"}),
+        "rsyslog iso": ("2025-11-07T10:28:53.100000+00:00 gpu1 bot[3989]: ", {"pid": 3989, "time": "2025-11-07T10:28:53.100000+00:00"}),
+        "rsyslog iso, no pid": ("2025-11-07T10:28:53.100000+00:00 gpu1 bot: ", {"time": "2025-11-07T10:28:53.100000+00:00"}),
+        "fly": ("2025-11-07T10:28:53Z app[3d8d9e] ord [info]", {"time": "2025-11-07T10:28:53+00:00"}),
+        "azure": ("2025-11-07T10:28:53.1000000Z stderr: ", {"time": "2025-11-07T10:28:53.100000+00:00"}),
+        "tai64n": ("@4000000068d5c1b52a8f1c04 ", {}),
+        "ts with format": ("[2025-11-07 10:28:53] ", {"time": "2025-11-07T10:28:53+00:00"}),
+        "ts -s": ("00:01:07 ", {}),
+        "absl": ("W1107 10:28:53.100000 140234866534208 train.py:88] ", {"time": "2025-11-07T10:28:53.100000+00:00"}),
+        "ray 2.4 with index": ("(TorchTrainer pid=77) (RayTrainWorker pid=3989, ip=10.0.0.7) ", {"pid": 3989}),
+        "sagemaker": ("[1,mpirank:3,algo-2]<stderr>:", {"rank": 3}),
+        "sagemaker local": ("algo-1-x2kq7  | ", {}),
+        "kubeflow": ("time=\"2025-11-07T10:28:53.100Z\" level=info msg=\"\" argo=true ", {}),
+        "modal": ("[modal-worker-3] ", {}),
+        "dask": ("2025-11-07 10:28:53,100 - distributed.nanny - WARNING - ", {"time": "2025-11-07T10:28:53.100000+00:00"}),
+        "mosaicml": ("[3][RANK3]: ", {}),
+        "tee of a script": ("stderr: ", {}),
+        "concurrently": ("[0] ", {}),
+        "concurrently by name": ("[bot] ", {}),
+        "make": ("bot: ", {}),
+    }  # fmt: skip
+    for name, (front, seen) in fronts.items():
+        bare = {"pid": None, "rank": None, "time": None, **seen}
+        if name not in (
+            "ts -s",
+            "tee of a script",
+            "make",
+            "kubeflow",
+            "mosaicml",
+            "modal",
+            "absl",
+            "concurrently by name",
+            "azure",
+            "pytest captured",
+        ):
+            yield case(f"{name}: skip", each(front, SKIP), {**SKIPPED, **bare})
+            yield case(f"{name}: backend", each(front, BACKEND.rstrip("\n")), {**FAILED, **bare})
+        yield case(f"{name}: limit", each(front, lim), limit_at(rank=bare["rank"]))
+    docker_rows = docker(rec).split("\n")
+    yield case(
+        "loki",
+        "\n".join(json.dumps({"line": line, "timestamp": "2025-11-07T10:28:53.1Z", "fields": {"pod": "bot-0"}}) for line in rec.split("\n")),
+        recompile_at(),
+    )
+    yield case(
+        "datadog",
+        "\n".join(json.dumps({"content": {"message": line, "service": "bot"}, "id": str(n)}) for n, line in enumerate(rec.split("\n"))),
+        recompile_at(),
+    )
+    yield case("vector", "\n".join(json.dumps({"host": "gpu1", "message": line, "source_type": "stdin"}) for line in rec.split("\n")), recompile_at())
+    yield case(
+        "fluent bit",
+        "\n".join(f"[{n}] kube.bot: [[1762511333.1, {{}}], {json.dumps({'log': line})}]" for n, line in enumerate(rec.split("\n"))),
+        recompile_at(),
+    )
+    yield case("objects without newlines", "".join(docker_rows), recompile_at())
+    yield case("objects with blanks", " ".join(docker_rows), recompile_at())
+    yield case("wrapped docker", wrapped("\n".join(docker_rows * 3), 120), *[recompile_at()] * 3)
+    yield case("an issue's details", "<details><summary>log</summary>\n\n```\n" + lim + "\n```\n\n</details>", limit_at())
+    yield case("a mail", each("> > ", lim), limit_at())
+    yield case("a wiki's preformatted lines", each(" ", lim), limit_at())
+    yield case("a web page's <br>", "<br>\n".join(lim.split("\n")), limit_at())
+    yield case(
+        "rank in front of the error alone",
+        "[rank1]: Traceback (most recent call last):\n" + each("[rank1]: ", BACKEND.partition("\n")[2].rstrip("\n")),
+        {**FAILED, "rank": 1},
+    )
+    yield case("numbered listing", "\n".join(f"{n:6}\t{line}" for n, line in enumerate(rec.split("\n"), 1)), recompile_at())
+    yield case("grep -H", each("logs/bot.log:", rec), recompile_at())
+    yield case("tail of two files", "==> a.log <==\n" + rec + "\n\n==> b.log <==\n" + lim, recompile_at(), limit_at())
+    yield case("pytest", each("E   ", BACKEND.partition("traceback(\n")[2]), FAILED)
+    yield case("a lone number in front", "note1: " + BACKEND, FAILED)
+
+
 def look_alikes() -> Cases:
     """What tells of torch's messages and is none."""
     quoting = {
@@ -457,6 +544,11 @@ def look_alikes() -> Cases:
         "a test": '        self.assertIn("skipping cudagraphs due to mutated inputs", log)\n        FileCheck().check("skipping cudagraphs due to cpu device").run(s)\n        with self.assertRaisesRegex(RuntimeError, "Detected recompile when torch.compile stance is \'fail_on_recompile\'"):',
         "grep of source": 'torch/_inductor/cudagraph_utils.py:204:    return f"skipping cudagraphs due to {reason}"\ntorch/_dynamo/eval_frame.py:88:            "Detected recompile when torch.compile stance is \'fail_on_recompile\'"',
         "a diff": '+        log.warning("skipping cudagraphs due to mutated inputs")\n-        raise RuntimeError("Detected recompile when torch.compile stance is \'fail_on_recompile\'")',
+        "an import": "from torch._dynamo.exc import TorchRuntimeError, Unsupported, UserError\n    from torch._dynamo.debug_utils import AccuracyError",
+        "a table of exceptions": "        TorchRuntimeError: None,\n        Unsupported: ExportErrorType.UNSUPPORTED,",
+        "a function that gives a string": '            lambda: "TODO: graph recording observed an input tensor deallocate during graph "\n            " recording that did not occur during replay."',
+        "an argument": '    raise errors.SymbolicValueError(\n        "Unsupported: ONNX export of __contains__ for non-constant list or element.",\n        self,\n    )',
+        "a template": "                    Graph break from `Tensor.item()`, consider setting:\n                        torch._dynamo.config.capture_scalar_outputs = True\n                    or:\n                        env TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS=1\n                    to include these operations in the captured graph.\n\n                    Graph break: from user code at:\n                    %s",
         "chat": "does anybody know what skipping cudagraphs due to means?",
         "chat with a name": "anna: we saw it skipping cudagraphs due to the cpu table",
         "commit": "inductor: stop skipping cudagraphs due to mutated inputs (#12345)",
@@ -472,6 +564,6 @@ def look_alikes() -> Cases:
 
 def excerpts() -> Iterator[Excerpt]:
     """All of them; a name comes once."""
-    parts: tuple[Callable[[], Cases], ...] = (torch_prefixes, carriers, stacks, look_alikes)
+    parts: tuple[Callable[[], Cases], ...] = (torch_prefixes, carriers, stacks, viewers, look_alikes)
     for part in parts:
         yield from part()

@@ -4,13 +4,14 @@ A record is opened by a line that a rule's pattern matches, goes on while lines 
 closed when its grammar ends. Identity is what keeps interleaved streams apart:
 
 * a line with torch's prefix belongs to the open record with the very same prefix bytes on the same channel;
-* a bare line belongs to the bare record that is open on its channel, as long as the rule's grammar takes it.
+* a bare line belongs to the bare record that is open on its channel, as long as the rule's grammar takes it;
+* a tag, such as pdsh's name of the host, is known by the head of a record behind it, and then on all lines of that record.
 
 Lines that neither hold a rule's literal nor touch an open record change nothing, so a reader may skip them.
 """
 
 from recompile_watch.core.headers import behind_header
-from recompile_watch.core.prefix_grammar import BYTE_LIST, Piece
+from recompile_watch.core.prefix_grammar import BYTE_LIST, TAG, Piece
 from recompile_watch.core.prefixes import is_quotation, peel
 from recompile_watch.core.records import HEAD_LINES, MAX_RECORD_BYTES, Record
 from recompile_watch.core.rules import Match, Rule, Ruleset
@@ -60,21 +61,24 @@ class Joiner:
         """The torch prefixes that go on with an open record, each with the last offset where that may happen."""
         return [(record.head.torch, record.end + REACH_BYTES) for record in self._open if record.head.torch]
 
-    def line(self, number: int, offset: int, raw: bytes, before: bytes = b"", *, opens: bool = True, terminated: bool = True) -> list[Record]:
+    def line(
+        self, number: int, offset: int, raw: bytes, before: bytes = b"", *, opens: bool = True, terminated: bool = True, size: int | None = None
+    ) -> list[Record]:  # fmt: skip
         """Takes one physical line without its newline; the records that this line closed, in order.
 
         before: the line in front of it (b"" when unknown or long). opens: False takes it only as a continuation.
-        terminated: False for a last line without newline.
+        terminated: False for a last line without newline. size: its bytes in the source, where ``raw`` is more than one line of it.
         """
         closed = self._expire(number, offset)
         self._number, self._offset = number, offset
         self._raw = raw
-        self._torn_line = b"" if terminated else raw
+        self._torn_line = b"" if terminated else raw.replace(b"\x00", b"")
         for piece, first_number, first_offset in self._whole(raw, number, offset):
-            closed += self._piece(first_number, first_offset, piece, before, opens)
+            for inner in self._behind_tag(piece):
+                closed += self._piece(first_number, first_offset, inner, before, opens)
         for record in self._open:
             if record.last_line == number:
-                record.end = offset + len(raw) + 1
+                record.end = offset + (len(raw) if size is None else size) + 1
                 record.unterminated = not terminated
         done = [record for record in self._open if record.ended]
         if done:
@@ -119,7 +123,7 @@ class Joiner:
 
         Each comes with the number and offset of the physical line it begins on.
         """
-        pieces = peel(raw)
+        pieces = _with_tag(peel(raw))
         first, last = pieces[0], pieces[-1]
         if first.carrier is not None and BYTE_LIST.search(raw) is not None:
             self._raw = b"\n".join(piece.carried for piece in pieces)
@@ -136,6 +140,20 @@ class Joiner:
             self._carried[last.carrier or b""] = (last, number, offset)
             pieces.pop()
         return [(piece, number, offset) for piece in pieces]
+
+    def _behind_tag(self, piece: Piece) -> list[Piece]:
+        """The piece, or what stands behind its tag: one that an open record has, or behind which a record begins."""
+        if piece.headed:
+            return [piece]
+        for record in self._open:
+            tag = record.head.tag
+            if tag and piece.text.startswith(tag) and record.head.channel.startswith(_joined(piece.channel, tag)):
+                return _inside(piece, tag)
+        match = TAG.match(piece.text)
+        if match is None or self._taker(piece) is not None:
+            return [piece]
+        inner = _inside(piece, match[0])
+        return inner if any(self._head(one) is not None for one in inner) else [piece]
 
     def _piece(self, number: int, offset: int, piece: Piece, before: bytes, opens: bool) -> list[Record]:
         taker = self._taker(piece)
@@ -157,6 +175,9 @@ class Joiner:
             head = record.head
             if record.has_stump and self._is_bare_rest(record, piece):
                 return record
+            if self._has_lone_tag(record, piece):
+                record.begin_with(head._replace(channel=piece.channel, tag=b""))
+                return record
             if head.channel != piece.channel or head.rank != piece.rank or record.ended:
                 continue
             if piece.torch and piece.torch == head.torch and (head.torch in self._raw or record.hides_prefix):
@@ -173,6 +194,13 @@ class Joiner:
             if not piece.torch and record.takes_bare and self._takes_bare(record, piece):
                 return record
         return None
+
+    def _has_lone_tag(self, record: Record, piece: Piece) -> bool:
+        """True when the record's second line has no tag, so that in its first one those words belong to the message or to somebody's own."""
+        tag = record.head.tag
+        if not tag or not record.takes_bare or len(record.texts) > 1 or record.last_line != self._number - 1:
+            return False
+        return _joined(piece.channel, tag) == record.head.channel and piece.text.strip() != b"" and self._takes_bare(record, piece)
 
     @staticmethod
     def _takes_bare(record: Record, piece: Piece) -> bool:
@@ -219,23 +247,28 @@ class Joiner:
             record.ended = True
 
     def _opened(self, number: int, offset: int, piece: Piece, before: bytes) -> Record | None:
+        head = self._head(piece)
+        if head is not None:
+            return None if is_quotation(self._raw, before) else self._record(*head, number, offset, before)
+        if number <= HEAD_LINES:
+            for rule in self._orphans:
+                if rule.orphan is not None and rule.orphan.match(piece.text) is not None:
+                    return self._record(rule, None, piece, number, offset, before)
+        return None
+
+    def _head(self, piece: Piece) -> tuple[Rule, Match, Piece] | None:
+        """The first rule whose record the piece begins, what its pattern finds, and the piece without a header in front of that."""
         candidates = self._candidates(piece.text)
-        if candidates and is_quotation(self._raw, before):
-            return None
         for rule in candidates:
             match = self._head_of(rule, piece)
             if match is not None:
-                return self._record(rule, match, number, offset, piece, before)
+                return rule, match, piece
         bare = behind_header(piece) if candidates and not piece.torch else None
         if bare is not None:
             for rule in candidates:
                 match = None if rule.anywhere else rule.pattern.match(bare.text)
                 if match is not None:
-                    return self._record(rule, match, number, offset, bare, before)
-        if number <= HEAD_LINES:
-            for rule in self._orphans:
-                if rule.orphan is not None and rule.orphan.match(piece.text) is not None:
-                    return self._record(rule, None, number, offset, piece, before)
+                    return rule, match, bare
         return None
 
     @staticmethod
@@ -258,7 +291,7 @@ class Joiner:
             return [self._rules[index] for index in self._by_literal[found.pop()]]
         return [self._rules[index] for index in sorted({index for literal in found for index in self._by_literal[literal]})]
 
-    def _record(self, rule: Rule, match: Match | None, number: int, offset: int, piece: Piece, before: bytes) -> Record:
+    def _record(self, rule: Rule, match: Match | None, piece: Piece, number: int, offset: int, before: bytes) -> Record:
         stamp = piece.stamp
         if stamp is None and rule.after_blank and before:
             header = peel(before)[-1]
@@ -296,11 +329,35 @@ class Joiner:
 
 def _again(piece: Piece) -> list[Piece]:
     """Peels a text that was only now put together from its parts."""
+    return [inner._replace(carrier=piece.carrier) for inner in _peeled(piece, piece.carried)]
+
+
+def _inside(piece: Piece, tag: bytes) -> list[Piece]:
+    """The pieces behind a tag."""
+    carrier = piece._replace(channel=_joined(piece.channel, tag))
+    return [inner._replace(tag=tag) for inner in _peeled(carrier, piece.text[len(tag) :])]
+
+
+def _with_tag(pieces: list[Piece]) -> list[Piece]:
+    """The pieces of a line; where the first one is a tag as a whole, it is that of all others."""
+    lead, *others = pieces
+    if not others or lead.headed or TAG.fullmatch(lead.text) is None:
+        return pieces
+    channel = _joined(lead.channel, lead.text)
+    return [piece._replace(tag=lead.text, channel=_joined(channel, piece.channel)) for piece in others]
+
+
+def _peeled(carrier: Piece, text: bytes) -> list[Piece]:
+    """The pieces of a text that this piece carries."""
     return [
         inner._replace(
-            channel=b"\x00".join(part for part in (piece.channel, inner.channel) if part),
-            stamp=inner.stamp or piece.stamp, outer_stamp=piece.outer_stamp or piece.stamp,
-            rank=piece.rank if inner.rank is None else inner.rank, pid=piece.pid if inner.pid is None else inner.pid,
+            channel=_joined(carrier.channel, inner.channel),
+            stamp=inner.stamp or carrier.stamp, outer_stamp=carrier.outer_stamp or carrier.stamp,
+            rank=carrier.rank if inner.rank is None else inner.rank, pid=carrier.pid if inner.pid is None else inner.pid,
         )
-        for inner in peel(piece.carried)
+        for inner in peel(text)
     ]  # fmt: skip
+
+
+def _joined(outer: bytes, inner: bytes) -> bytes:
+    return b"\x00".join(part for part in (outer, inner) if part)

@@ -60,8 +60,11 @@ class Record:
 
     @property
     def hides_prefix(self) -> bool:
-        """True when its torch prefix only came out by peeling, so that its lines cannot be found by their bytes."""
-        return self.head.torch not in self.lead
+        """True when its torch prefix only came out by peeling, so that its lines cannot be found by their bytes.
+
+        Of a head that its carrier had cut, the lead is what the carrier held, so that an escaped backslash shows there as one.
+        """
+        return self.head.torch not in self.lead or (self.head.carrier is not None and b"\\" in self.head.torch)
 
     def completes(self, prefix: bytes) -> bool:
         """True when this torch prefix is the record's own, of which its first line had only the end."""
