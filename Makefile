@@ -6,6 +6,7 @@ STAMP := $(VENV)/.installed
 DEMO := sample_logs/bot-2025-10-30.log
 FUZZ_SECONDS ?= 600
 FUZZ_SEED ?= 1
+STACKED_SHARE ?= 1
 
 # The SARIF schema as the standard's own tool carries it.
 SARIF_PACKAGE := @microsoft/sarif-multitool-linux@5.7.0
@@ -25,7 +26,7 @@ UNITS_FOLDER ?= /var/tmp/recompile-watch-units
 TOTO_VENV ?= .venv-toto
 TOTO_NEEDS := numpy pandas scipy einops jaxtyping typeguard==2.13.3 rotary-embedding-torch toolz pydantic safetensors huggingface_hub
 
-.PHONY: demo test test-torch test-gpu gpu-report example-toto bench bench-watch crash units soak sarif fuzz corpus prove clean
+.PHONY: demo test test-torch test-gpu gpu-report example-toto bench bench-watch crash units soak sarif fuzz corpus prove clean stacked
 
 demo: $(STAMP)
 	@$(BIN)/recompile-watch analyze --tz UTC $(DEMO) || test $$? -le 2
@@ -63,6 +64,10 @@ $(SARIF_SCHEMA):
 
 fuzz: $(STAMP)
 	$(BIN)/python -m tests.fuzz.run --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED) --report docs/fuzzing.md
+
+# Every stack of two and three of the forms that `make test` tries one by one, and a sample of the stacks.
+stacked: $(STAMP)
+	$(BIN)/python -m tests.stacked --share $(STACKED_SHARE)
 
 corpus: $(STAMP)
 	@test -d "$(CORPUS)" || { echo "usage: make corpus CORPUS=folder (it holds one folder per torch version)"; exit 64; }

@@ -2,9 +2,10 @@
 
 import json
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from recompile_watch.core.prefix_grammar import ANSI, CRI, ISO, JSON_CHANNEL, JSON_TEXT, JSON_TIME, ZONE, Stamp
+from recompile_watch.core.prefix_grammar import ANSI, BETWEEN_ENTRIES, CRI, ISO, JSON_CHANNEL, JSON_TEXT, JSON_TIME, ZONE, Stamp
 
 
 class Carried(NamedTuple):
@@ -30,12 +31,38 @@ def read_cri(raw: bytes) -> Carried | None:
     return Carried([match["stream"]], stamp, None, None, [raw[match.end() :]], match["flag"] == b"F")
 
 
+_NOT_BLANK = re.compile(r"\S")
+
+
+def read_jsons(raw: bytes) -> list[Carried]:
+    """The JSON log lines that stand on one, as shippers write them without newlines; none when there is anything else or one carries no text."""
+    entry = read_json(raw)
+    if entry is not None:
+        return [entry]
+    try:
+        entries = [_read_entry(value) for value in _values(raw.decode())] if BETWEEN_ENTRIES.search(raw) is not None else []
+    except (ValueError, RecursionError):
+        return []
+    return [one for one in entries if one is not None] if None not in entries else []
+
+
+def _values(text: str) -> Iterator[object]:
+    """The JSON values that stand one behind the other. Raises ValueError where there is none."""
+    decoder, at = json.JSONDecoder(), 0
+    while (begin := _NOT_BLANK.search(text, at)) is not None:
+        value, at = decoder.raw_decode(text, begin.start())
+        yield value
+
+
 def read_json(raw: bytes) -> Carried | None:
     """A JSON log line, or None when it is none or carries no text field."""
     try:
-        entry = json.loads(raw)
+        return _read_entry(json.loads(raw))
     except (ValueError, RecursionError):
         return None
+
+
+def _read_entry(entry: object) -> Carried | None:
     if not isinstance(entry, dict):
         return None
     text = next((value for key in JSON_TEXT if (value := _as_bytes(entry.get(key))) is not None), None)

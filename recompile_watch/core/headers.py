@@ -20,7 +20,7 @@ _EPOCH = rb"\d{10}\.\d{3,6}"
 _SURE = rb"(?:(?P<level>" + _LEVEL + rb")|(?P<logger>" + _LOGGER + rb")|(?P<place>(?:[\w.]{1,80}:)?(?:" + _PLACE + rb")))"
 _STAMP = rb"(?:(?P<stamp>" + ISO + rb")(?P<zone>" + ZONE + rb")?|(?P<epoch>" + _EPOCH + rb")(?=\D))"
 _WORD = rb"(?:in )?[A-Za-z_][\w.-]{0,80}"
-_NUMBER = rb"(?:pid[=: ] ?)?\d{1,15}"
+_NUMBER = rb"(?:pid[=: ] ?)?\d{1,15}(?:/[A-Za-z][\w-]{0,40})?"  # a process, with its thread
 _ITEM = re.compile(
     rb"(?P<open>[\[(<])?(?:" + _SURE + rb"|" + _STAMP + rb"|(?P<word>" + _WORD + rb")|(?P<number>" + _NUMBER + rb"))"
     rb"(?(open)(?:[|:][\w.:<>/-]{1,120})?[\])>])(?P<gap> *\| ?| - | >> |: (?! )|:(?=\S)| +|(?=[\[(]))"

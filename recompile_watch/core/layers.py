@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from recompile_watch.core.carriers import digits, iso_stamp, zone
 from recompile_watch.core.prefix_grammar import (
+    AIRFLOW,
     BASIC_LOGGER,
     BRACKET_CUT,
     BRACKET_TORCH,
@@ -16,9 +17,11 @@ from recompile_watch.core.prefix_grammar import (
     CI_TABS,
     CLOCK,
     COMPOSE,
+    DAY_OF_YEAR,
     DIALECT_A,
     DIALECT_A_OLD,
     DIALECT_B,
+    FLY,
     GLOG,
     GLOG_CUT,
     GLOG_STUMP,
@@ -29,16 +32,23 @@ from recompile_watch.core.prefix_grammar import (
     JOURNAL_UNIX,
     LEVEL_FIRST,
     LINUX_PID_MAX,
+    LOG_STREAM,
     MONTH_NAMES,
     MPI,
+    MPI_DATED,
+    PM2,
     POD,
+    PODMAN,
     QUOTE,
     RANK,
     RFC5424,
     ROLE,
+    RSYSLOG,
     SLURM,
     STAMP,
+    STERN,
     SYSLOG,
+    TAI64N,
     TOKEN,
     TORCH_AHEAD,
     TORCH_LOGGER,
@@ -146,12 +156,22 @@ def _take_rank(state: Peeling, match: "re.Match[bytes]", _raw: bytes) -> int:
     return match.end()
 
 
+def _take_mpi_dated(state: Peeling, match: "re.Match[bytes]", raw: bytes) -> int:
+    _see_day(state, match)
+    return _take_rank(state, match, raw) if match["rank"] else match.end()
+
+
 def _take_name(state: Peeling, match: "re.Match[bytes]", _raw: bytes) -> int:
     state.channel.append(match[0].strip())
     return match.end()
 
 
 def _take_quote(_state: Peeling, match: "re.Match[bytes]", _raw: bytes) -> int:
+    return match.end()
+
+
+def _take_header(state: Peeling, match: "re.Match[bytes]", _raw: bytes) -> int:
+    state.headed = True
     return match.end()
 
 
@@ -172,7 +192,7 @@ def _take_worker(state: Peeling, match: "re.Match[bytes]", _raw: bytes) -> int:
 def _take_syslog(state: Peeling, match: "re.Match[bytes]", _raw: bytes) -> int:
     groups = match.groupdict()
     if groups.get("stamp"):
-        state.see_stamp(iso_stamp(groups["stamp"]))
+        state.see_stamp(iso_stamp(groups["stamp"] + (groups.get("zone") or b"")))
     elif groups.get("epoch"):
         state.see_stamp(Stamp("epoch", groups["epoch"].decode().replace(".", "")))
     elif groups.get("day"):
@@ -188,9 +208,14 @@ _MONTH_DIGITS = {name: b"%02d" % number for number, name in enumerate(MONTH_NAME
 
 
 def _see_day(state: Peeling, match: "re.Match[bytes]") -> None:
-    """Takes a time without year, ``Nov  7 10:28:52``, as glog prints one."""
+    """Takes a time without zone, ``Nov  7 10:28:52``; one without a year as glog prints it."""
     day: bytes = match["day"]
-    state.see_stamp(Stamp("glog", (_MONTH_DIGITS[day[:3]] + day[4:].replace(b" ", b"0") + b" " + match["clock"]).decode()))
+    month, day, clock = _MONTH_DIGITS[day[:3]], day[4:].replace(b" ", b"0"), match["clock"]
+    year = match.groupdict().get("year")
+    if year is not None:
+        state.see_stamp(Stamp("local", (b"%b-%b-%b %b" % (year, month, day, clock)).decode()))
+    else:
+        state.see_stamp(Stamp("glog", (b"%b%b %b" % (month, day, clock)).decode()))
 
 
 def _take_dialect_a(state: Peeling, match: "re.Match[bytes]", _raw: bytes) -> int:
@@ -212,6 +237,11 @@ def _take_stamp(state: Peeling, match: "re.Match[bytes]", _raw: bytes) -> int:
     state.see_stamp(Stamp("zoned", text + zone(printed)) if printed else Stamp("local", text))
     state.headed = True
     state.is_logged = state.complete = match.re is DIALECT_B
+    return match.end()
+
+
+def _take_airflow(state: Peeling, match: "re.Match[bytes]", _raw: bytes) -> int:
+    state.see_stamp(Stamp("zoned", digits(match["stamp"].replace(b", ", b" ")) + zone(match["zone"])))
     return match.end()
 
 
@@ -243,6 +273,9 @@ def _take_level(state: Peeling, match: "re.Match[bytes]", raw: bytes) -> int:
 _IsLayer = tuple[re.Pattern[bytes], Callable[[Peeling, "re.Match[bytes]", bytes], int | None]]
 _DATED: tuple[_IsLayer, ...] = (
     (JOURNAL_ISO, _take_syslog),
+    (RSYSLOG, _take_syslog),
+    (LOG_STREAM, _take_syslog),
+    (FLY, _take_syslog),
     (DIALECT_A, _take_dialect_a),
     (DIALECT_A_OLD, _take_dialect_a_old),
     (DIALECT_B, _take_stamp),
@@ -253,18 +286,24 @@ _DATED: tuple[_IsLayer, ...] = (
     (SLURM, _take_slurm),
     (CI_STREAM, _take_quote),
     (JOURNAL_UNIX, _take_syslog),
+    (PM2, _take_name),
+    (DAY_OF_YEAR, _take_header),
+    (STERN, _take_name),
 )
 _LETTER: tuple[_IsLayer, ...] = (
     (SYSLOG, _take_syslog), (JOURNAL_FULL, _take_syslog), (RANK, _take_rank), (BRACKET_TORCH, _take_bracket_torch),
     (LEVEL_FIRST, _take_level), (COMPOSE, _take_name), (CI_TABS, _take_name), (WORKER_CUT, _take_worker), (GLOG_STUMP, _take_stump),
+    (STERN, _take_name), (MPI_DATED, _take_mpi_dated),
 )  # fmt: skip
 _LAYERS: dict[bytes, tuple[_IsLayer, ...]] = {
     **{bytes([c]): _DATED for c in b"0123456789"},
     **{bytes([c]): _LETTER for c in b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"},
     b"[": (
-        (RANK, _take_rank), (ROLE, _take_name), (BRACKET_TORCH, _take_bracket_torch), (POD, _take_name),
-        (MPI, _take_rank), (JOURNAL_MONOTONIC, _take_syslog), (STAMP, _take_stamp), (LEVEL_FIRST, _take_level), (GLOG_STUMP, _take_stump),
+        (RANK, _take_rank), (ROLE, _take_name), (BRACKET_TORCH, _take_bracket_torch), (POD, _take_name), (PODMAN, _take_name),
+        (MPI, _take_rank), (AIRFLOW, _take_airflow), (JOURNAL_MONOTONIC, _take_syslog),
+        (STAMP, _take_stamp), (LEVEL_FIRST, _take_level), (GLOG_STUMP, _take_stump),
     ),
+    b"@": ((TAI64N, _take_quote),),
     b".": ((GLOG_STUMP, _take_stump),),
     b"/": ((GLOG_STUMP, _take_stump),),
     b"(": ((WORKER, _take_worker),),

@@ -9,9 +9,10 @@ import re
 from bisect import bisect_left
 
 from recompile_watch.core.bulk import INDENTED, BulkReader, Found, closes_table
+from recompile_watch.core.joiner import Joiner
 from recompile_watch.core.prefix_grammar import SUSPECT
 from recompile_watch.core.prefixes import are_plain, peel
-from recompile_watch.core.records import BEFORE_BYTES, HEAD_LINES, MAX_RECORD_BYTES, Joiner, Record
+from recompile_watch.core.records import BEFORE_BYTES, HEAD_LINES, MAX_RECORD_BYTES, Record
 from recompile_watch.core.rows import Rows
 from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.scan import Matcher
@@ -95,14 +96,15 @@ class LineReader:
     def end(self) -> list[Record]:
         """Takes the last line, if it has no newline, and closes what is open."""
         closed: list[Record] = []
-        if self._carry and not self._skipping:
+        is_torn = bool(self._carry) and not self._skipping
+        if is_torn:
             region = b"".join(self._carry)
             self._carry, self._carry_bytes = [], 0
             closed = self._one(region, 0, len(region), terminated=False)
             self._step(region, 0, len(region))
         if self._unwrapper is not None:
             for number, offset, text in self._unwrapper.end():
-                closed += self.joiner.line(number, offset, text)
+                closed += self.joiner.line(number, offset, text, terminated=not is_torn, size=self._offset - offset)
         return closed + self.joiner.close(self._offset)
 
     def settle(self) -> list[Record]:
@@ -209,7 +211,8 @@ class LineReader:
             return []
         if self._unwrapper is not None:
             logical = self._unwrapper.line(self._number, self._offset, raw)
-            return [record for number, offset, text in logical for record in self.joiner.line(number, offset, text)]
+            found = [self.joiner.line(number, offset, text, size=self._offset - offset - 1) for number, offset, text in logical]
+            return [record for records in found for record in records]
         opens = self._drained_from is None or self._offset < self._drained_from
         before = self._line_before(region, start) if opens else b""
         closed = self.joiner.line(self._number, self._offset, raw, before, opens=opens, terminated=terminated)

@@ -31,6 +31,7 @@ class Piece(NamedTuple):
     carried, carrier: what the carrier's layer holds before anything inside it is peeled, and the carrier's own
     channel (only where such cuts can happen; carrier None elsewhere).
     same_entry: a further line inside one JSON log entry, so it belongs to the line before it.
+    tag: what a launcher put in front of the line, known only by what stands behind it; ``channel`` ends with it.
     """
 
     channel: bytes
@@ -47,6 +48,7 @@ class Piece(NamedTuple):
     carried: bytes = b""
     carrier: bytes | None = None
     same_entry: bool = False
+    tag: bytes = b""
 
 
 MAX_LAYERS = 12
@@ -57,10 +59,12 @@ ZONE = rb" ?(?:Z|UTC|GMT|[+-]\d\d:?\d\d)(?![\w:])"
 LEVEL = rb"(?:TRACE|DEBUG|INFO|NOTICE|WARNING|WARN|ERROR|CRITICAL|FATAL|trace|debug|info|notice|warning|warn|error|critical|fatal|Warning)"
 MONTH_NAMES = (b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec")
 MONTHS = rb"(?:" + b"|".join(MONTH_NAMES) + rb")"
+DAYS = rb"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)"
 
 ANSI = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 # Colours whose escape byte a viewer ate or syslog spelled out: "[1;36m", "#033[0m".
 ANSI_WRECK = re.compile(rb"#033\[[\d;]{0,12}m|(?<![\w\]])\[(?:0|\d{1,3}(?:;\d{1,3})+)m")
+BREAK = re.compile(rb"<br ?/?>\s*$")
 ENTITY = re.compile(rb"&(?:gt|lt|amp|quot|apos|nbsp|#\d{1,6}|#x[0-9a-fA-F]{1,6});")
 GLOG = re.compile(
     rb"[VDIWECF](?P<stamp>\d{4} \d\d:\d\d:\d\d(?:\.\d{1,9})?) +"
@@ -107,7 +111,11 @@ TORCH_STARTS = re.compile(rb"[VDIWEC]\d{4} \d\d:\d\d:\d\d|\[(?:rank|default)\d+\
 INDENTED_HEADER = re.compile(rb"[ \t]{1,12}(?=" + LEVEL + rb":[\w.]+:\S|20\d\d-\d\d-\d\d[ T]\d\d:\d\d:\d\d)")
 RANK = re.compile(rb"\[(?:rank|Rank|RANK):?[ =]?(?P<rank>\d{1,6})\]:?\s?|rank(?P<rank2>\d{1,6}): ")
 ROLE = re.compile(rb"\[[a-z_-]{1,40}\d{1,6}\]:\s?")
-MPI = re.compile(rb"\[\d+,(?P<rank>\d+)\]<std(?:out|err)>:\s?")
+# mpirun's tag, with ctime's date in front of it or without a tag, and that of Open MPI 5; a blank more is the message's own.
+MPI = re.compile(rb"\[(?:[\w.@-]{1,120}@)?\d+,(?:mpirank:)?(?P<rank>\d+)(?:,[\w.-]{1,120})?\]<std(?:out|err)>:(?: (?! ))?")
+MPI_DATED = re.compile(
+    DAYS + rb" (?P<day>" + MONTHS + rb" [ \d]\d) (?P<clock>\d\d:\d\d:\d\d) (?P<year>\d{4})(?:\[\d+,(?P<rank>\d+)\])?<std(?:out|err)>:(?: (?! ))?"
+)
 _PROCESS = rb"\bpid=(?P<pid>\d{1,10})(?:, ip=[\w.:-]{1,60})?\)\s?"
 _NESTED = rb"(?:\((?:[^()\n]|\([^()\n]{0,80}\)){0,80}\))?"  # a Ray actor names its task: "MapWorker(MapBatches(Stage))"
 WORKER = re.compile(rb"\((?P<name>[^()\n]{0,120}?" + _NESTED + rb"[^()\n]{0,60}?)" + _PROCESS)
@@ -117,20 +125,47 @@ SLURM = re.compile(rb" {0,6}\d{1,6}: |\d{1,8}:(?=\[|[VDIWEC]\d{4} )")
 CI_TABS = re.compile(rb"[^\t\n]{1,120}\t[^\t\n]{1,120}\t(?=(?:\xef\xbb\xbf)?\d{4}-)")
 CI_STREAM = re.compile(rb"\d\d[OE][ +]")
 POD = re.compile(rb"\[pod/[^\]\s]{1,300}\] ")
+PODMAN = re.compile(rb"\[[\w.-]{1,120}\] *\| ")
+PM2 = re.compile(rb"\d{1,4}\|[\w.@-]{1,60} *\| ")
+# A pod's name ends in letters that Kubernetes draws without vowels (rand.SafeEncodeString); its container follows, as stern prints them.
+STERN = re.compile(rb"(?:[a-z0-9][a-z0-9-]{0,62} )?[a-z0-9][a-z0-9.-]{0,240}-[bcdfghjklmnpqrstvwxz2456789]{5} [a-z0-9][a-z0-9-]{0,62} ")
+# What launchers put in front of every line and a message can begin with just as well: it is a tag where a message begins behind it.
+TAG = re.compile(
+    rb"(?=[\w.-]{0,100}\d)(?:[a-z][a-z0-9.-]{0,100}|[A-Z][A-Z0-9-]{0,62}): "  # a host, of pdsh and clush: clusters number theirs
+    rb"|\[\d{1,6}\] "  # the rank, of mpiexec -l
+    rb"|[a-z0-9][a-z0-9.-]{0,240}-\d{1,4} [a-z][a-z0-9-]{0,62} "  # a pod of a stateful set and its container, of stern
+    rb"|\[[a-z0-9][a-z0-9.-]{0,240}-[a-z0-9]{1,10}(?: [a-z0-9-]{1,63})?\] |[a-z0-9.-]{1,240}/[a-z0-9.-]{1,240}\[[a-z0-9-]{1,63}\]: "  # kubetail, kail
+    rb"|[a-z][\w-]{0,62}/\d{1,6} |\S{1,200}\t|E {3}"  # a replica, of torchx; a job's argument, of parallel --tag; pytest's mark of an error
+)
 COMPOSE = re.compile(rb"[A-Za-z0-9][\w.@-]{0,160}\s{0,40}\|(?: |$)")
 CRI = re.compile(rb"(?P<stamp>" + ISO + rb")(?P<zone>Z|[+-]\d\d:\d\d) (?P<stream>stdout|stderr) (?P<flag>[FP])(?: |$)")
+CRI_INSIDE = re.compile(rb"(?<![^\s>])\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{1,9}(?:Z|[+-]\d\d:\d\d) std(?:out|err) [FP] ")
 # The time of syslog and journald, then host, program and process; ts, of moreutils, prints the time alone.
 SYSLOG = re.compile(
     rb"(?:<\d{1,3}>)?(?P<day>" + MONTHS + rb" [ \d]\d) (?P<clock>\d\d:\d\d:\d\d(?:\.\d{1,9})?) "
-    rb"(?:(?P<id>[\w.-]{1,255} [^\s\[:\d][^\s\[:]{0,127}(?:\[(?P<pid>\d{1,10})\])?): ?)?"
+    rb"(?:(?P<id>[\w.-]{1,255} [^\s\[:\d][^\s\[:]{0,127}(?=[:\[])|[^\s\[:\d][^\s\[:]{0,127}(?=\[\d))(?:\[(?P<pid>\d{1,10})\])?: ?)?"
 )
-LOGGED_BY = rb"(?P<id>[\w.-]{1,255} [^\s\[:]{1,128}\[(?P<pid>\d{1,10})\]): ?"
-JOURNAL_ISO = re.compile(rb"(?P<stamp>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,6})?[+-]\d\d:?\d\d) " + LOGGED_BY)
-JOURNAL_FULL = re.compile(
-    rb"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) (?P<stamp>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{6})?(?: UTC)?)(?: [A-Z]{3,5}| [+-]\d\d)? " + LOGGED_BY
-)
+# journalctl --no-hostname leaves the host out; Heroku names a process type: "app[worker.1]".
+LOGGED_BY = rb"(?P<id>(?:[\w.-]{1,255} )?[^\s\[:]{1,128}\[(?P<pid>[\w.-]{1,40})\]): ?"
+_ISO_ZONED = rb"(?P<stamp>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,6})?[+-]\d\d:?\d\d) "
+JOURNAL_ISO = re.compile(_ISO_ZONED + LOGGED_BY)
+RSYSLOG = re.compile(_ISO_ZONED + rb"(?P<id>[\w.-]{1,255} [^\s\[:\d][^\s\[:]{0,127}): ?")  # a program that gives no process
+JOURNAL_FULL = re.compile(DAYS + rb" (?P<stamp>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{6})?(?: UTC)?)(?: [A-Z]{3,5}| [+-]\d\d)? " + LOGGED_BY)
 JOURNAL_UNIX = re.compile(rb"(?P<epoch>\d{10}\.\d{6}) " + LOGGED_BY)
-JOURNAL_MONOTONIC = re.compile(rb"\[ {0,8}\d{1,10}\.\d{6}\] " + LOGGED_BY)
+JOURNAL_MONOTONIC = re.compile(rb"\[ {0,8}\d{1,10}\.\d{6}(?: < {0,8}\d{1,10}\.\d{6} ?>)?\] " + LOGGED_BY)
+# "aws logs tail": the name of a log stream has slashes.
+LOG_STREAM = re.compile(rb"(?P<stamp>" + ISO + rb")(?P<zone>[+-]\d\d:?\d\d) (?P<id>[\w$.-]{1,128}(?:/[\w$.\[\]-]{1,128}){1,6}) ")
+# A machine, its region and the level, as Fly prints them.
+FLY = re.compile(rb"(?P<stamp>" + ISO + rb")(?P<zone>Z) (?P<id>app\[\w{4,32}\] [a-z]{3}) \[" + LEVEL + rb"\] ?")
+TAI64N = re.compile(rb"@[0-9a-f]{24} ")  # multilog and s6
+# Airflow: a time, the place of its own that prints, its level.
+AIRFLOW = re.compile(
+    rb"\[(?P<stamp>\d{4}-\d\d-\d\d(?:, |T)\d\d:\d\d:\d\d(?:\.\d{1,6})?)(?P<zone>" + ZONE + rb")\] \{[\w./-]{1,120}:\d{1,6}\} " + LEVEL + rb" - "
+)
+# Month or day first: such a time is none. The level behind it makes it a header.
+DAY_OF_YEAR = re.compile(
+    rb"\d\d/\d\d/\d\d \d\d:\d\d:\d\d " + LEVEL + rb" [\w.$]{1,120}: |\d\d/\d\d/\d{4} \d\d:\d\d:\d\d - " + LEVEL + rb" - (?:[A-Za-z_][\w.]{0,120} - )?"
+)
 RFC5424 = re.compile(
     rb"<\d{1,3}>1 (?P<stamp>" + ISO + rb"(?:Z|[+-]\d\d:\d\d)) (?P<id>\S{1,255} \S{1,128} (?P<pid>\d{1,10}|-|\S{1,128}) \S{1,64}) "
     rb"(?:-|(?:\[(?:[^\]\\]|\\.)*\])+)(?: |$)(?:\xef\xbb\xbf)?"
@@ -157,7 +192,7 @@ CLOCK = re.compile(rb"(?:(?P<date>\d\d-\d\d) )?(?P<clock>\d\d:\d\d:\d\d(?:[.,]\d
 TOKEN = re.compile(
     rb"(?!\[ERROR FORMATTING)(?:"
     rb"\[?" + LEVEL + rb"\]?(?: - | *\| ?|: ?| +|$|(?=\[))"
-    rb"|\[[\w./:<> -]{1,120}\](?: - |: | (?: +(?=\[|" + LEVEL + rb"\b))?|$|(?=\[))"
+    rb"|\w{0,40}Thread:\d{1,10} (?=\[)|\[[\w./:<>() -]{1,120}\](?: - |: | (?: +(?=\[|" + LEVEL + rb"\b))?|$|(?=\[))"
     rb"|(?!(?:[\w.]*\.)?\w*(?:Error|Exception|Exceeded|Failed|Interrupt|Warning|Unsupported|Hit)\b|function:|reasons?:)"
     rb"(?:[A-Za-z_][\w-]*(?:\.[\w-]+)*|[\w.-]+\.py:\d+(?: \w+\(\))?|[\w.]+:[\w<>.]+:\d+|MainThread|\d{1,10})(?: - | ?\| |\||: |:(?=\S))"
     rb")"
@@ -165,10 +200,10 @@ TOKEN = re.compile(
 LEVEL_FIRST = re.compile(rb"\[?" + LEVEL + rb"\]?(?: - | *\| |:(?=[\w.]+:)|: ?| +(?=\d\d-\d\d |\[|\d{4}-|torch))")
 BASIC_LOGGER = re.compile(rb"[\w.]+:(?! )")
 TORCH_LOGGER = re.compile(rb"torch(?:dynamo|inductor)?(?:\.[a-z_]\w*)*: ")
-BOLD = re.compile(rb"^([\s>]*)\*\*(.*?)\*\*$")
+BOLD = re.compile(rb"^([\s>]*)\*\*(.*?)\*\*\r?$")
 REPEATED = re.compile(rb"\s*\[repeated \d+x across cluster\].*$")
 # What a line, or a message behind torch's prefix, must hold at least for any layer to change it.
-SUSPECT = rb"[\x00\x1b\r]|&[a-z#]|\]\((?:http|file|vscode)|\[(?:rank|default|repeated|\d{4}-|\d*;|0m)|\*\*|\d:\d\d:\d|#033|\]$"
+SUSPECT = rb"[\x00\x1b\r]|&[a-z#]|\]\((?:http|file|vscode)|\[(?:rank|default|repeated|\d{4}-|\d*;|0m)|\*\*|\d:\d\d:\d|#033|\]$|<br"
 MAY_PEEL = re.compile(SUSPECT + rb"|^\s*[{\"]|\{\"|^\s*\d{1,6}: |^\s*" + LEVEL + rb":", re.MULTILINE)
 NUMBERED = re.compile(rb"\n\s*(?:\d{1,6}: |" + LEVEL + rb":)")
 HARMLESS = bytes(byte for byte in range(256) if byte not in b'\x00\x1b\r&[]*:#{"')
@@ -180,9 +215,12 @@ DIALECT_HEADERS = (
 )
 # A line of dialect C (no metric has it) whose message certainly does not begin with two blanks.
 LOGGING_LINE = rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} - [A-Za-z_][\w.]{0,120} - " + LEVEL + rb" - (?:[^ \n\r\x00\x1b&]| (?! ))*\n"
+BETWEEN_ENTRIES = re.compile(rb"\}\s*\{\s*\"")
 STRING_BODY = re.compile(rb"(?P<body>(?:[^\"\\]|\\.)*)\"")
 STRING_ELEMENT = re.compile(rb"\s*\"(?P<body>(?:[^\"\\]|\\.)*)\",?\s*")
 
+# Source that names what a message would: an import, and a function that gives a string.
+SOURCE = re.compile(rb"from [\w.]{1,200} import |lambda\b[\w ,]{0,100}: [frb]{0,2}[\"']")
 BYTE_LIST = re.compile(rb'"MESSAGE" ?: ?\[\d')  # how journald prints a message that is not UTF-8
 JSON_TEXT = ("log", "message", "msg", "MESSAGE", "text", "body", "event", "textPayload", "line")
 JSON_TIME = ("time", "timestamp", "@timestamp", "ts", "asctime", "datetime", "__REALTIME_TIMESTAMP", "_SOURCE_REALTIME_TIMESTAMP", "t")
@@ -190,3 +228,17 @@ JSON_CHANNEL = (
     "stream", "rank", "local_rank", "pid", "process", "process_id", "_PID", "SYSLOG_PID", "hostname", "host", "_HOSTNAME",
     "pod", "pod_name", "container", "container_name", "_SYSTEMD_UNIT", "logger_pid",
 )  # fmt: skip
+
+_VARIES = re.compile(rb"\d+|\b(?:" + b"|".join(MONTH_NAMES) + rb"|" + DAYS + rb")\b|\bstd(?:out|err)\\ [FP]\b|(?:\\ )+")
+
+
+def front_form(front: bytes) -> bytes:
+    """A pattern for what stands in front of another line like this front: with other numbers, days and months, of the other stream."""
+    return _VARIES.sub(_any_such, re.escape(front))
+
+
+def _any_such(match: "re.Match[bytes]") -> bytes:
+    first = match[0][:1]
+    if first == b"s":
+        return rb"std(?:out|err) [FP]"
+    return rb" +" if first == b"\\" else rb"\d+" if first.isdigit() else rb"[A-Z][a-z][a-z]"

@@ -13,8 +13,10 @@ A record of torch repeats its glog prefix on every line, and each line of one re
 """
 
 import html
+import re
+from itertools import pairwise
 
-from recompile_watch.core.carriers import Carried, json_string, read_cri, read_json
+from recompile_watch.core.carriers import Carried, json_string, read_cri, read_json, read_jsons
 from recompile_watch.core.layers import Peeling, peel_layer
 from recompile_watch.core.prefix_grammar import (
     ANSI,
@@ -22,6 +24,8 @@ from recompile_watch.core.prefix_grammar import (
     BASIC_INSIDE,
     BOLD,
     BRACKET_INSIDE,
+    BREAK,
+    CRI_INSIDE,
     ENTITY,
     GLOG_INSIDE,
     HARMLESS,
@@ -30,10 +34,13 @@ from recompile_watch.core.prefix_grammar import (
     MAY_PEEL,
     NUMBERED,
     REPEATED,
+    SOURCE,
     STRING_BODY,
     STRING_ELEMENT,
+    TAG,
     TORCH_STARTS,
     Piece,
+    front_form,
 )
 
 
@@ -53,15 +60,17 @@ def peel(raw: bytes) -> list[Piece]:
         raw = html.unescape(raw.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
     if b"\xc2\xa0" in raw:  # blanks of a web page
         raw = raw.replace(b"\xc2\xa0", b" ")
+    if b"<br" in raw:  # a web page's end of a line
+        raw = BREAK.sub(b"", raw)
     if b"](" in raw:
         raw = LINK.sub(rb"\1", raw)
+    if b"**" in raw and raw.lstrip(b" >").startswith(b"**"):
+        raw = BOLD.sub(rb"\1\2", raw)
     # The container runtime's lines hold carriage returns of what they carry, and one of their own in a file from Windows.
     if b" std" in raw:
-        carried = _peel_nested(Peeling(), raw.removesuffix(b"\r"))
+        carried = _peel_runtime(raw.removesuffix(b"\r"))
         if carried is not None:
             return carried
-    if b"**" in raw:
-        raw = BOLD.sub(rb"\1\2", raw)
     if b"\r" not in raw:
         return _peel_segment(raw)
     first, *others = _overwritten(raw)
@@ -72,18 +81,25 @@ _BEGINS_QUOTATION = (b" ", b"\t", b'"', b"|")
 
 
 def is_quotation(raw: bytes, before: bytes) -> bool:
-    """True for a string or a comment in a program's source, and for a row of a Markdown table: they quote messages.
+    """True for a string, a comment or an import in a program's source, and for a row of a Markdown table: they quote messages.
 
     before: the line in front. The output in a notebook is a list of strings: something in front goes on to each.
     """
+    line = raw.strip()
+    if SOURCE.match(line) is not None:
+        return True
     if raw[:1] not in _BEGINS_QUOTATION:
         return False
-    line = raw.strip()
     if line[:1] == b"#":
         return raw[:4] == b"    "
     if line[:2] == b"| ":
         return line[-1:] == b"|" and b" | " in line[2:]
-    return line[-1:] == b'"' and STRING_ELEMENT.fullmatch(line) is not None and not before.rstrip().endswith((b"[", b","))
+    if line[-1:] == b'"':
+        goes_on = before.rstrip().endswith((b"[", b",")) or (not before and line.endswith(b'\\n"'))
+        return not goes_on and STRING_ELEMENT.fullmatch(line) is not None
+    if line[-2:] == b'",':
+        return before.rstrip().endswith((b"(", b"=")) and STRING_ELEMENT.fullmatch(line) is not None
+    return False
 
 
 def are_plain(lines: bytes) -> bool:
@@ -111,19 +127,34 @@ def _peel_others(state: Peeling, first: bytes, others: list[bytes]) -> list[Piec
     return [piece for part in others for piece in _split(carrier.fork(), part)]
 
 
+def _peel_runtime(raw: bytes) -> list[Piece] | None:
+    """The pieces of a line of the container runtime, or of several whose newlines were lost; None when it is none."""
+    begins = [match.start() for match in CRI_INSIDE.finditer(raw)]
+    if len(begins) < 2:
+        return _peel_nested(Peeling(), raw)
+    front = raw[: begins[0]]
+    lines = [_peel_nested(Peeling(), front + _without_next(raw[begin:end], front)) for begin, end in pairwise([*begins, len(raw) + 1])]
+    return None if lines[0] is None else [piece for pieces in lines for piece in pieces or ()]
+
+
 def _peel_segment(raw: bytes) -> list[Piece]:
     start = raw[:1]
     if start == b"{" or (start == b" " and raw.lstrip()[:1] == b"{"):
-        entry = read_json(raw)
-        if entry is not None:
-            return _peel_carried(entry)
+        entries = read_jsons(raw)
+        if entries:
+            return [piece for entry in entries for piece in _peel_carried(entry)]
     elif start in (b'"', b" ", b"\t") and raw.rstrip().endswith((b'"', b'",')):
         element = STRING_ELEMENT.fullmatch(raw)
         text = json_string(element["body"]) if element else None
         if text is not None:
             text = ANSI.sub(b"", text)
-            return [piece for line in text.split(b"\n") if line for piece in _split(Peeling(), line)] or _split(Peeling(), b"")
+            return [piece for line in text.split(b"\n") if line for piece in _peel_line(line)] or _split(Peeling(), b"")
     return _split(Peeling(), raw)
+
+
+def _peel_line(line: bytes) -> list[Piece]:
+    nested = _peel_runtime(line) if b" std" in line else None
+    return _split(Peeling(), line) if nested is None else nested
 
 
 def _split(state: Peeling, raw: bytes) -> list[Piece]:
@@ -142,15 +173,39 @@ def _split(state: Peeling, raw: bytes) -> list[Piece]:
     inner = [cut for cut in cuts if cut > at]
     if not inner:
         return [_peel_text(state, raw)]
-    lead = _peel_text(state, raw[: inner[0]].removesuffix(b"\\n"))
+    front, first = raw[:at], raw[: inner[0]]
+    if TAG.fullmatch(first, at) is not None or (len(inner) > 1 and _begins_each(first, raw[: inner[1]])):
+        front = first
+    lead = _peel_text(state, first if front is first else _without_next(first, front))
     pieces = [lead] if lead.text.strip(b" \t>*`") or lead.torch else []
     for begin, end in zip(inner, [*inner[1:], len(raw)], strict=True):
         quoted = _quoted_at(raw, begin)
         if quoted is not None:
             return pieces + [piece for line in quoted for piece in _split(base.fork(), line)]
-        part = raw[begin:end].removesuffix(b"\\n")  # a newline that was printed as two characters
-        pieces.append(_peel_text(base.fork(), part if end == len(raw) else part.rstrip()))
+        part = raw[begin:end]
+        pieces.append(_peel_text(base.fork(), part.removesuffix(b"\\n") if end == len(raw) else _without_next(part, front).rstrip()))
     return pieces
+
+
+MAX_FRONT = 160  # bytes of what stands in front of torch's prefix
+
+
+def _without_next(part: bytes, front: bytes) -> bytes:
+    """A line that was joined with the next one, without how that begins: like its own front; a newline may be spelled out."""
+    part = part.removesuffix(b"\\n")  # a newline that was printed as two characters
+    return part[: _next_at(part, front)]
+
+
+def _begins_each(first: bytes, part: bytes) -> bool:
+    """True when what stands in front of torch's first prefix stands in front of its second one, too."""
+    return len(first) <= MAX_FRONT and TORCH_STARTS.match(first) is None and _next_at(part, first) < len(part)
+
+
+def _next_at(part: bytes, front: bytes) -> int:
+    """Where at the end of a line the next one begins, like this front; the line's length when it does not."""
+    form = re.compile(front_form(front.rstrip()) + rb"\s*$") if front.strip() else None
+    begin = None if form is None else form.search(part, max(len(part) - 2 * len(front) - 20, 0))
+    return len(part) if begin is None else begin.start()
 
 
 def _quoted_at(raw: bytes, begin: int) -> list[bytes] | None:
@@ -169,6 +224,10 @@ def _peel_nested(state: Peeling, raw: bytes) -> list[Piece] | None:
     outer = state.fork()
     at = len(raw) - len(raw.lstrip(b" "))
     for _ in range(MAX_LAYERS):
+        tag = TAG.match(raw, at)
+        if tag is not None and raw[tag.end() : tag.end() + 1] == b"{":
+            outer.channel.append(tag[0].rstrip())
+            at = tag.end()
         carried = _carried_at(raw, at)
         if carried is not None:
             return _peel_carried(carried, outer)

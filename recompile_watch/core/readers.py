@@ -127,6 +127,8 @@ def _read_limit_hit(source: str, reasons_of: Reasons, record: Record, fields: Fi
 
 def _read_graph_break(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
     message = record.sure_message()
+    if _UNFILLED.search(message) is not None:
+        return []  # the template of the message, in torch's source
     # Dynamo's own frames come behind "Traceback" in torch before 2.6; the user's are those in front of it.
     user = frames(message.partition(b"Traceback (most recent call last):")[0] or message)
     same = [frame for frame in user if fields.get("file") in (None, frame[0]) and fields.get("line_no") in (None, frame[1])]
@@ -137,6 +139,9 @@ def _read_graph_break(source: str, reasons_of: Reasons, record: Record, fields: 
         fields["reason"] = _first_reason_line(reason)
     partial = fields.get("file") is None or (record.cut and record.unterminated)
     return [sighting(source, record, fields, partial=partial)]
+
+
+_UNFILLED = re.compile(rb"(?m)^\s*%s\s*$")
 
 
 def _first_reason_line(reason: str) -> str:
@@ -212,8 +217,8 @@ def _read_compile_error(source: str, reasons_of: Reasons, record: Record, fields
     if said is not None and fields.get("message") is None:
         fields["message"] = _said(decode(said["text"]).strip(), decode(said["more"] or b"").strip(), decode(record.message()))[:MAX_MESSAGE] or None
     at = fields.get("message")
-    if at == "...":
-        return []  # an example in documentation
+    if isinstance(at, str) and _NO_MESSAGE.fullmatch(at) is not None:
+        return []
     if isinstance(at, str) and _AT.search(at) is not None and (cause := _IN_KERNEL.search(decode(record.message()))) is not None:
         fields["message"] = f"{at} {cause['error']}"[:MAX_MESSAGE]
     return _read_exception(source, reasons_of, record, fields)
@@ -275,6 +280,7 @@ _DEALT_WITH = re.compile(
 _TRIED = re.compile(rb"Ignoring this choice|for benchmark choice |It will be ignored")
 _CHATTER = (b"V", b"D", b"I")  # levels of torch's prefix
 _CPP_ERROR = re.compile(r"(?m)^[^\n]{0,300}?\b(?P<error>(?:fatal )?error(?: \w+)?: [^\n]{1,200}|no matching function for call[^\n]{0,200})")
+_NO_MESSAGE = re.compile(r"\.\.\.|(?:None|True|False|\d+|[\w.]+\.\w+),")  # an example in documentation, a value in a program's table
 _AT = re.compile(r"\bat \d+:\d+:$")  # a place in a kernel; what is wrong there stands below its source
 _IN_KERNEL = re.compile(r"(?m)^(?P<error>[A-Z]\w*(?:Error|Exception)\([^\n]{1,280}|[A-Z]\w*(?:Error|Exception): [^\n]{1,280})")
 _LAST_WORDS = re.compile(

@@ -3,7 +3,9 @@
 import re
 from dataclasses import dataclass
 from datetime import date
+from itertools import pairwise
 
+from recompile_watch.core.prefix_grammar import front_form
 from recompile_watch.core.times import offset_between
 
 HEAD_BYTES = 1 << 16
@@ -17,8 +19,13 @@ _ADJACENT = re.compile(
     rb"|^(20\d\d-\d\d-\d\d \d\d:\d\d:\d\d)\.\d+ \| [^\n]*\n(20\d\d-\d\d-\d\d \d\d:\d\d:\d\d) UTC \| ",
     re.MULTILINE,
 )
-_PREFIXED = re.compile(rb"(?:[>\s]*(?:\[\w+\]:)*\s?[VDIWEC]\d{4} \d\d:\d\d:\d\d\.\d+ |\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d,\d+\] )")
-_PREFIX_ONLY = re.compile(rb"\S*[VDIWEC]\d{4} \d\d:\d\d:\d\d\.\d+ [^\]]+\](?: \[[^\]]*\])*\s*")
+_TORCH = rb"(?:\[\w+\]:)*\s?[VDIWEC]\d{4} \d\d:\d\d:\d\d\.\d+ |\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d,\d+\] "
+# A line of the container runtime, which cuts long ones itself, and a JSON log's, in which torch's prefix may stand far behind.
+_CARRIED = rb"[^\n]{0,120}?\d{4}-\d\d-\d\dT[\d:.]{8,18}(?:Z|[+-]\d\d:\d\d) std(?:out|err) [FP] |[^\n{\"]{0,60}\{\"[\w@]{1,40}\":"
+_FRONT = re.compile(rb"(?P<front>[^\n]{1,160}?)(?:" + _TORCH + rb")")
+_BEGINS = re.compile(_CARRIED + rb"|[>\s]*(?:" + _TORCH + rb")")
+MAX_FRONTS = 16
+_PREFIX_ONLY = re.compile(rb"[^\n]{0,160}?[VDIWEC]\d{4} \d\d:\d\d:\d\d\.\d+ [^\]]+\](?: \[[^\]]*\])*\s*")
 MIN_WRAP, MAX_WRAP = 40, 240
 
 
@@ -26,19 +33,34 @@ MIN_WRAP, MAX_WRAP = 40, 240
 class Shape:
     """first_date: the first full date. offset_s: seconds east of UTC of lines without zone, where the log proves it.
     wrap_width: the column at which a terminal or mail program broke the lines, else None. wraps_words: it broke at
-    blanks, which are lost, and not in the middle of words.
+    blanks, which are lost, and not in the middle of words. begins: how a line begins that is no rest of another one.
     """
 
     first_date: date | None = None
     offset_s: int | None = None
     wrap_width: int | None = None
     wraps_words: bool = False
+    begins: "re.Pattern[bytes]" = _BEGINS
 
 
 def shape_of(head: bytes) -> Shape:
     """The shape of a source by its first ``HEAD_BYTES`` bytes."""
-    width, by_words = _wrapping(head)
-    return Shape(_first_date(head), _offset(head), width, by_words)
+    lines = [line.rstrip(b"\r") for line in head.split(b"\n")]
+    longest = max(map(_columns, lines), default=0)
+    first_date, offset = _first_date(head), _offset(head)
+    if not MIN_WRAP <= longest <= MAX_WRAP:
+        return Shape(first_date, offset)
+    begins = _begins(lines)
+    width, by_words = _wrapping(lines, longest, begins)
+    return Shape(first_date, offset, width, by_words, begins)
+
+
+def _begins(lines: list[bytes]) -> "re.Pattern[bytes]":
+    """How lines begin: with torch's prefix, or with what stands in front of one in another line, with whatever numbers."""
+    found = (front for line, after in pairwise(lines) if (front := _front(line, after)))
+    fronts = dict.fromkeys(map(front_form, found))
+    forms = [form for form, _ in zip(fronts, range(MAX_FRONTS), strict=False)]
+    return re.compile(b"|".join((*forms, _BEGINS.pattern))) if forms else _BEGINS
 
 
 def _first_date(head: bytes) -> date | None:
@@ -61,27 +83,39 @@ def _offset(head: bytes) -> int | None:
     return None
 
 
-def _wrapping(head: bytes) -> tuple[int | None, bool]:
+def _front(line: bytes, after: bytes) -> bytes:
+    """What stands in front of torch's prefix; that may have been broken itself, so that its rest is on the line after."""
+    if _BEGINS.match(line) is not None:
+        return b""
+    whole = (line,) if _BEGINS.match(after) is not None else (line, line + b" " + after, line + after)
+    match = next((match for text in whole if (match := _FRONT.match(text)) is not None and match.end("front") < len(line)), None)
+    front: bytes = b"" if match is None else match["front"]
+    is_in_object = front.endswith(b"\\n") or (b'": "' in front and b"{" not in front)  # the rest of a JSON log's line
+    return front if front.strip(b" >\t") and not is_in_object else b""
+
+
+def _wrapping(lines: list[bytes], longest: int, begins: "re.Pattern[bytes]") -> tuple[int | None, bool]:
     """The width at which lines were wrapped, and whether at blanks, judged by the lines that have torch's prefix.
 
     Cut in the middle of words, a log has no line longer than the width, and each line of just that width goes on with
     a bare one. Cut at blanks, the first word of a bare line would not have fitted on the prefixed line before it.
     """
-    lines = [line.rstrip(b"\r") for line in head.split(b"\n")]
-    longest = max(map(_columns, lines), default=0)
-    if not MIN_WRAP <= longest <= MAX_WRAP:
-        return None, False
-    bare_next = [bool(after.strip()) and not _PREFIXED.match(after) for after in lines[1:]]
-    broken = [i for i, bare in enumerate(bare_next) if bare and _PREFIXED.match(lines[i])]
-    full = [i for i in range(len(lines) - 1) if _columns(lines[i]) == longest]
+    bare_next = [
+        bool(after.strip() or (after and _columns(line) == longest)) and not begins.match(after)  # the rest of a padded line is blank
+        for line, after in pairwise(lines)
+    ]
+    broken = [i for i, bare in enumerate(bare_next) if bare and begins.match(lines[i]) and not lines[i].endswith(b"}")]
+    full = [i for i in range(len(lines) - 1) if _columns(lines[i]) == longest and (bare_next[i] or not lines[i].endswith(b" "))]  # torch pads guards
     going_on = [i for i in full if bare_next[i]]
     loose = [i for i in broken if _columns(lines[i]) != longest]
     unforced = [i for i in broken if not _could_break(lines[i], lines[i + 1], longest)]
     # Cut anywhere, some cut falls beside a blank; a program that breaks at blanks swallows them.
     blank_at_cut = any(lines[i].endswith(b" ") or lines[i + 1].startswith(b" ") for i in going_on)
-    if len(broken) >= 2 and all(_PREFIX_ONLY.fullmatch(lines[i]) for i in broken):
+    # Behind a carrier every whole line begins with it: a rest that is not full and goes on was broken at a blank.
+    chained = begins is not _BEGINS and any(a and b and _columns(lines[i]) < longest for i, (a, b) in enumerate(pairwise(bare_next), 1))
+    if len(broken) >= 2 and not blank_at_cut and all(_is_prefix_only(lines[i]) for i in broken):
         return longest, True
-    if len(broken) >= 2 and loose and len(unforced) * 10 <= len(broken) and not (blank_at_cut and len(loose) < len(going_on)):
+    if len(broken) >= 2 and (loose or chained) and len(unforced) * 10 <= len(broken) and not (blank_at_cut and len(loose) < len(going_on)):
         return longest, True
     if broken and len(full) >= 2 - (longest % 10 == 0) and len(going_on) * 2 > len(full) and len(loose) * 4 <= len(going_on):
         return longest, False
@@ -95,11 +129,18 @@ def _could_break(line: bytes, after: bytes, width: int) -> bool:
     """
     if _columns(line) + 1 + _columns(after.split(b" ", 1)[0]) > width:
         return True
-    return after.startswith((b"# ", b"^")) or _PREFIX_ONLY.fullmatch(line) is not None
+    return after.startswith((b"# ", b"^")) or _is_prefix_only(line)
+
+
+def _is_prefix_only(line: bytes) -> bool:
+    return _PREFIX_ONLY.fullmatch(line) is not None
 
 
 def _columns(line: bytes) -> int:
     return len(line.decode("utf-8", "replace")) if not line.isascii() else len(line)
+
+
+_ENDS_IN_WORD = re.compile(rb"\w-$")  # programs that break at blanks break behind a hyphen as well
 
 
 class Unwrapper:
@@ -107,7 +148,7 @@ class Unwrapper:
 
     def __init__(self, shape: Shape) -> None:
         self._width = shape.wrap_width or 0
-        self._words = shape.wraps_words
+        self._words, self._begins = shape.wraps_words, shape.begins
         self._held: bytes | None = None
         self._previous = b""
         self._place = (0, 0)
@@ -116,7 +157,7 @@ class Unwrapper:
         """The logical lines that are complete now: (number and offset of their first physical line, text)."""
         stripped = raw.rstrip(b"\r")
         if self._held is not None and self._goes_on(stripped):
-            glue = b" " if self._words else b""
+            glue = b" " if self._words and not _ENDS_IN_WORD.search(self._held) else b""
             self._held += glue + stripped
             self._previous = stripped
             return []
@@ -133,7 +174,7 @@ class Unwrapper:
         return done
 
     def _goes_on(self, line: bytes) -> bool:
-        if not line or _PREFIXED.match(line):
+        if not line or self._begins.match(line):
             return False
         if not self._words:
             return _columns(self._previous) == self._width

@@ -1,0 +1,363 @@
+"""Lines become records: whole log messages, joined per channel, rank and process.
+
+A record is opened by a line that a rule's pattern matches, goes on while lines of the same identity follow, and is
+closed when its grammar ends. Identity is what keeps interleaved streams apart:
+
+* a line with torch's prefix belongs to the open record with the very same prefix bytes on the same channel;
+* a bare line belongs to the bare record that is open on its channel, as long as the rule's grammar takes it;
+* a tag, such as pdsh's name of the host, is known by the head of a record behind it, and then on all lines of that record.
+
+Lines that neither hold a rule's literal nor touch an open record change nothing, so a reader may skip them.
+"""
+
+from recompile_watch.core.headers import behind_header
+from recompile_watch.core.prefix_grammar import BYTE_LIST, TAG, Piece
+from recompile_watch.core.prefixes import is_quotation, peel
+from recompile_watch.core.records import HEAD_LINES, MAX_RECORD_BYTES, Record
+from recompile_watch.core.rules import Match, Rule, Ruleset
+from recompile_watch.core.scan import Matcher
+
+REACH_BYTES = 1 << 16  # how far behind its last line a torch record may still go on (other ranks, other threads print between)
+REACH_LINES = 200  # the same for a bare record while only lines of other channels pass
+# What a line of these artifacts can be the head of; their records quote exceptions that are no events.
+_ARTIFACT_EVENTS = {b"__graph_breaks": "graph_break", b"__recompiles": "recompile", b"__recompiles_verbose": "recompile"}
+
+
+class Joiner:
+    """Joins the lines of one source into records. Feed it lines in order; it returns the records that closed."""
+
+    def __init__(self, rules: Ruleset, matcher: Matcher | None = None) -> None:
+        self._rules = rules.rules
+        self._matcher = matcher
+        self._literals, self._by_literal = rules.literals(), rules.by_literal()
+        self._place = {rule.id: place for place, rule in enumerate(rules.rules)}
+        self._orphans = tuple(rule for rule in rules.rules if rule.orphan is not None)
+        self._open: list[Record] = []
+        self._carried: dict[bytes, tuple[Piece, int, int]] = {}
+        self._number, self._offset = 0, 0
+        self._raw = b""
+        self._torn_line = b""
+
+    @property
+    def open(self) -> list[Record]:
+        """The records that still wait for lines, oldest first."""
+        return self._open
+
+    def first_open(self) -> tuple[int, int, bytes] | None:
+        """Offset and number of the first line that is not understood yet, and the line in front of it; None when all are."""
+        records = [(record.offset, record.line, record.before) for record in self._open]
+        return min([*records, *((offset, number, b"") for _, number, offset in self._carried.values())], default=None)
+
+    @property
+    def is_carrying(self) -> bool:
+        """True while a line that its carrier cut waits for its rest."""
+        return bool(self._carried)
+
+    def wants_every_line(self) -> bool:
+        """True while a bare record or a line cut by its carrier is open: the very next lines decide about it."""
+        return bool(self._carried) or any(record.decides_next(self._number) for record in self._open)
+
+    def awaited(self) -> list[tuple[bytes, int]]:
+        """The torch prefixes that go on with an open record, each with the last offset where that may happen."""
+        return [(record.head.torch, record.end + REACH_BYTES) for record in self._open if record.head.torch]
+
+    def line(
+        self, number: int, offset: int, raw: bytes, before: bytes = b"", *, opens: bool = True, terminated: bool = True, size: int | None = None
+    ) -> list[Record]:  # fmt: skip
+        """Takes one physical line without its newline; the records that this line closed, in order.
+
+        before: the line in front of it (b"" when unknown or long). opens: False takes it only as a continuation.
+        terminated: False for a last line without newline. size: its bytes in the source, where ``raw`` is more than one line of it.
+        """
+        closed = self._expire(number, offset)
+        self._number, self._offset = number, offset
+        self._raw = raw
+        self._torn_line = b"" if terminated else raw.replace(b"\x00", b"")
+        for piece, first_number, first_offset in self._whole(raw, number, offset):
+            for inner in self._behind_tag(piece):
+                closed += self._piece(first_number, first_offset, inner, before, opens)
+        for record in self._open:
+            if record.last_line == number:
+                record.end = offset + (len(raw) if size is None else size) + 1
+                record.unterminated = not terminated
+        done = [record for record in self._open if record.ended]
+        if done:
+            self._open = [record for record in self._open if not record.ended]
+        return closed + done
+
+    def close_only(self) -> list[Record]:
+        """Closes the only open record, because the caller knows that the next line does not go on with it."""
+        closed, self._open = self._open, []
+        return closed
+
+    def close(self, size: int) -> list[Record]:
+        """Closes what is open, at the end of an input of ``size`` bytes; a record that reaches it counts as cut."""
+        closed: list[Record] = []
+        for held, number, offset in self._carried.values():
+            for piece in _again(held):
+                closed += self._piece(number, offset, piece, b"", True)
+        self._carried.clear()
+        closed, self._open = closed + self._open, []
+        for record in closed:
+            goes_on = bool(self._torn_line) and record.begins_like(self._torn_line)
+            if record.end >= size or (goes_on and record.end >= self._offset):
+                record.cut = True
+                record.unterminated = record.unterminated or goes_on
+        return closed
+
+    def _expire(self, number: int, offset: int) -> list[Record]:
+        expired = [record for record in self._open if self._is_expired(record, number, offset)]
+        for record in expired:
+            record.cut = record.cut or record.size > MAX_RECORD_BYTES
+            self._open.remove(record)
+        return expired
+
+    @staticmethod
+    def _is_expired(record: Record, number: int, offset: int) -> bool:
+        if record.ended or record.size > MAX_RECORD_BYTES or len(record.texts) > 50 * record.rule.max_lines:
+            return True
+        return number - record.last_line > REACH_LINES if record.takes_bare else offset > record.end + REACH_BYTES
+
+    def _whole(self, raw: bytes, number: int, offset: int) -> list[tuple[Piece, int, int]]:
+        """The pieces of a line, put together again where its carrier had cut it (Docker 16 KiB, CRI ``P``).
+
+        Each comes with the number and offset of the physical line it begins on.
+        """
+        pieces = _with_tag(peel(raw))
+        first, last = pieces[0], pieces[-1]
+        if first.carrier is not None and BYTE_LIST.search(raw) is not None:
+            self._raw = b"\n".join(piece.carried for piece in pieces)
+        held = self._carried.pop(first.carrier, None) if first.carrier is not None else None
+        if held is not None:
+            piece, number, offset = held
+            first = piece._replace(carried=piece.carried + first.carried)
+            self._raw = first.carried
+            if last.continues and len(first.carried) < MAX_RECORD_BYTES:
+                self._carried[piece.carrier or b""] = (first, number, offset)
+                return []
+            return [(again, number, offset) for again in _again(first)]
+        if last.continues:
+            self._carried[last.carrier or b""] = (last, number, offset)
+            pieces.pop()
+        return [(piece, number, offset) for piece in pieces]
+
+    def _behind_tag(self, piece: Piece) -> list[Piece]:
+        """The piece, or what stands behind its tag: one that an open record has, or behind which a record begins."""
+        if piece.headed:
+            return [piece]
+        for record in self._open:
+            tag = record.head.tag
+            if tag and piece.text.startswith(tag) and record.head.channel.startswith(_joined(piece.channel, tag)):
+                return _inside(piece, tag)
+        match = TAG.match(piece.text)
+        if match is None or self._taker(piece) is not None:
+            return [piece]
+        inner = _inside(piece, match[0])
+        return inner if any(self._head(one) is not None for one in inner) else [piece]
+
+    def _piece(self, number: int, offset: int, piece: Piece, before: bytes, opens: bool) -> list[Record]:
+        taker = self._taker(piece)
+        if taker is not None and not self._starts_another(taker, piece):
+            if taker.completes(piece.torch):
+                taker.begin_with(piece)
+                taker.stamp = piece.stamp
+            self._append(taker, number, offset, piece.text)
+            return []
+        opened = self._opened(number, offset, piece, before) if opens else None
+        closed = self._close_beside(piece, taker, opens_record=opened is not None)
+        if opened is not None:
+            self._open.append(opened)
+        return closed
+
+    def _taker(self, piece: Piece) -> Record | None:
+        """The open record that this piece goes on with."""
+        for record in reversed(self._open):
+            head = record.head
+            if record.has_stump and self._is_bare_rest(record, piece):
+                return record
+            if self._has_lone_tag(record, piece):
+                record.begin_with(head._replace(channel=piece.channel, tag=b""))
+                return record
+            if head.channel != piece.channel or head.rank != piece.rank or record.ended:
+                continue
+            if piece.torch and piece.torch == head.torch and (head.torch in self._raw or record.hides_prefix):
+                return record
+            if piece.torch and record.last_line == self._number - 1 and record.completes(piece.torch):
+                return record
+            if not piece.headed and record.waits_at(self._number - 1) and self._takes_broken(record, piece):
+                return record
+            if not piece.headed and record.may_be_trimmed(self._number - 1, piece.text):
+                record.is_trimmed = record.takes_bare = True
+                return record
+            if piece.same_entry and record.last_line == self._number and not piece.torch:
+                return record
+            if not piece.torch and record.takes_bare and self._takes_bare(record, piece):
+                return record
+        return None
+
+    def _has_lone_tag(self, record: Record, piece: Piece) -> bool:
+        """True when the record's second line has no tag, so that in its first one those words belong to the message or to somebody's own."""
+        tag = record.head.tag
+        if not tag or not record.takes_bare or len(record.texts) > 1 or record.last_line != self._number - 1:
+            return False
+        return _joined(piece.channel, tag) == record.head.channel and piece.text.strip() != b"" and self._takes_bare(record, piece)
+
+    @staticmethod
+    def _takes_bare(record: Record, piece: Piece) -> bool:
+        rule = record.rule
+        if len(record.texts) >= rule.max_lines:
+            return False
+        if rule.indented:
+            return piece.text[:2] == b"  " and piece.text.strip() != b""
+        if rule.leads is not None and rule.leads.search(record.texts[-1]) is not None:
+            return True
+        return rule.continues is not None and rule.continues.match(piece.text) is not None
+
+    def _is_bare_rest(self, record: Record, piece: Piece) -> bool:
+        """True when all prefixes of the line are gone, the rank's too, of which the record's first line kept the end."""
+        is_next = not record.ended and record.last_line == self._number - 1
+        return is_next and not piece.headed and not piece.channel and self._takes_bare(record, piece)
+
+    @staticmethod
+    def _takes_broken(record: Record, piece: Piece) -> bool:
+        """True when a bare line goes on behind a prefix with nothing behind it: the blank there is where it was broken."""
+        continues = record.rule.continues
+        return piece.text[:1] not in (b"", b" ", b"\t") and continues is not None and continues.match(b" " + piece.text) is not None
+
+    def _starts_another(self, record: Record, piece: Piece) -> bool:
+        if record.rule.gives_way and not (piece.torch and piece.text[:1] in (b" ", b"")):
+            first = (rule for rule in self._candidates(piece.text) if self._place[rule.id] < self._place[record.rule.id])
+            record.gave_way = any(self._head_of(rule, piece) is not None for rule in first)
+            return record.gave_way
+        if piece.text[:1] in (b" ", b""):
+            return False
+        if record.rule.pattern.match(piece.text) is not None and not record.rule.anywhere:
+            return True
+        # Two messages from one place in one millisecond have the same prefix.
+        others = (rule for rule in self._candidates(piece.text) if rule.event != record.rule.event and not rule.anywhere)
+        return any(rule.pattern.match(piece.text) is not None for rule in others)
+
+    def _append(self, record: Record, number: int, offset: int, text: bytes) -> None:
+        record.texts.append(text)
+        if not record.head.torch:
+            record.at.append((number, offset))
+        record.last_line, record.end = self._number, offset
+        record.size += len(text)
+        if record.rule.ends is not None and record.rule.ends.search(text) is not None:
+            record.ended = True
+
+    def _opened(self, number: int, offset: int, piece: Piece, before: bytes) -> Record | None:
+        head = self._head(piece)
+        if head is not None:
+            return None if is_quotation(self._raw, before) else self._record(*head, number, offset, before)
+        if number <= HEAD_LINES:
+            for rule in self._orphans:
+                if rule.orphan is not None and rule.orphan.match(piece.text) is not None:
+                    return self._record(rule, None, piece, number, offset, before)
+        return None
+
+    def _head(self, piece: Piece) -> tuple[Rule, Match, Piece] | None:
+        """The first rule whose record the piece begins, what its pattern finds, and the piece without a header in front of that."""
+        candidates = self._candidates(piece.text)
+        for rule in candidates:
+            match = self._head_of(rule, piece)
+            if match is not None:
+                return rule, match, piece
+        bare = behind_header(piece) if candidates and not piece.torch else None
+        if bare is not None:
+            for rule in candidates:
+                match = None if rule.anywhere else rule.pattern.match(bare.text)
+                if match is not None:
+                    return rule, match, bare
+        return None
+
+    @staticmethod
+    def _head_of(rule: Rule, piece: Piece) -> Match | None:
+        """What the rule's pattern finds in a line, when that can be the first one of its record."""
+        if rule.event != _ARTIFACT_EVENTS.get(piece.artifact, rule.event):
+            return None
+        return rule.pattern.search(piece.text) if rule.anywhere else rule.pattern.match(piece.text if piece.torch else piece.text.lstrip())
+
+    def _candidates(self, text: bytes) -> list[Rule]:
+        """The rules one of whose literals stands in the text, in the order of the rules.
+
+        It must stand in the line as it was read as well: one that only peeling puts together is not found elsewhere either.
+        """
+        raw = self._raw
+        if self._matcher is None:
+            return [rule for rule in self._rules if any(literal in text and literal in raw for literal in rule.literals)]
+        found = {index for index in self._matcher.which(text) if self._literals[index] in raw}
+        if len(found) == 1:
+            return [self._rules[index] for index in self._by_literal[found.pop()]]
+        return [self._rules[index] for index in sorted({index for literal in found for index in self._by_literal[literal]})]
+
+    def _record(self, rule: Rule, match: Match | None, piece: Piece, number: int, offset: int, before: bytes) -> Record:
+        stamp = piece.stamp
+        if stamp is None and rule.after_blank and before:
+            header = peel(before)[-1]
+            if header.headed and not header.text.strip() and header.channel == piece.channel:
+                stamp = header.stamp
+        at, size = [(number, offset)], len(piece.text)
+        record = Record(rule, match, number, offset, piece, stamp, [piece.text], at, last_line=self._number, size=size, lead=self._raw, before=before)
+        is_line = rule.continues is None and not rule.indented and record.takes_bare
+        record.ended = is_line or (rule.ends is not None and rule.ends.search(piece.text) is not None)
+        return record
+
+    def _close_beside(self, piece: Piece, taker: Record | None, *, opens_record: bool) -> list[Record]:
+        """Closes the records that a line which does not go on with them proves to be complete.
+
+        Only the head of another record closes one with a glog prefix: other lines may not have been looked at.
+        """
+        closed = [record for record in self._open if record is taker or ((opens_record or record.takes_bare) and self._is_over(record, piece))]
+        self._open = [record for record in self._open if record not in closed]
+        return closed
+
+    @staticmethod
+    def _is_over(record: Record, piece: Piece) -> bool:
+        head = record.head
+        if head.channel != piece.channel or head.rank != piece.rank:
+            return False
+        if not head.torch or record.is_trimmed:
+            return True
+        if not piece.torch or head.pid != piece.pid or piece.torch == head.torch:
+            return False
+        if head.torch.startswith(piece.torch):
+            record.torn = True  # the beginning of one of its own lines, in which another process wrote
+            return False
+        return True
+
+
+def _again(piece: Piece) -> list[Piece]:
+    """Peels a text that was only now put together from its parts."""
+    return [inner._replace(carrier=piece.carrier) for inner in _peeled(piece, piece.carried)]
+
+
+def _inside(piece: Piece, tag: bytes) -> list[Piece]:
+    """The pieces behind a tag."""
+    carrier = piece._replace(channel=_joined(piece.channel, tag))
+    return [inner._replace(tag=tag) for inner in _peeled(carrier, piece.text[len(tag) :])]
+
+
+def _with_tag(pieces: list[Piece]) -> list[Piece]:
+    """The pieces of a line; where the first one is a tag as a whole, it is that of all others."""
+    lead, *others = pieces
+    if not others or lead.headed or TAG.fullmatch(lead.text) is None:
+        return pieces
+    channel = _joined(lead.channel, lead.text)
+    return [piece._replace(tag=lead.text, channel=_joined(channel, piece.channel)) for piece in others]
+
+
+def _peeled(carrier: Piece, text: bytes) -> list[Piece]:
+    """The pieces of a text that this piece carries."""
+    return [
+        inner._replace(
+            channel=_joined(carrier.channel, inner.channel),
+            stamp=inner.stamp or carrier.stamp, outer_stamp=carrier.outer_stamp or carrier.stamp,
+            rank=carrier.rank if inner.rank is None else inner.rank, pid=carrier.pid if inner.pid is None else inner.pid,
+        )
+        for inner in peel(text)
+    ]  # fmt: skip
+
+
+def _joined(outer: bytes, inner: bytes) -> bytes:
+    return b"\x00".join(part for part in (outer, inner) if part)
