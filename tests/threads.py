@@ -28,7 +28,7 @@ THREADS = DATA / "threads"
 RECOMPILES = frozenset({"recompile", "recompile_limit_hit", "recompile_limit_error", "recompile_forbidden"})
 LATER = (
     "fresh", "last", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen",
-    "thirteen", "twenty",
+    "thirteen", "twenty", "twenty-two",
 )  # fmt: skip
 CONFIRMED = ("maintainer", "reporter", "merged")
 # Never right, whatever the thread says: a compile mode cures no recompile.
@@ -128,7 +128,10 @@ graphs, stances and compiled autograd's own messages.
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One paste. events: the fields to compare, in order. basis: who vouches for ``expected``."""
+    """One paste. events: the fields to compare, in order. basis: who vouches for ``expected``.
+
+    silent: why the program says nothing of it on purpose, although a remedy was expected; empty for all others.
+    """
 
     source: str
     basis: str
@@ -139,6 +142,7 @@ class Case:
     forbidden: frozenset[str]
     torch: str | None = None
     file: str = ""
+    silent: str = ""
 
     @property
     def part(self) -> str:
@@ -186,7 +190,7 @@ def _case(entry: dict[str, object], file: str) -> Case:
     log = text["log"].encode()
     return Case(
         text["source"], text["basis"], text["because"], log, events, frozenset(lists["expected"]), frozenset(lists["forbidden"]),
-        cast(str | None, entry.get("torch")), file,
+        cast(str | None, entry.get("torch")), file, text.get("silent", ""),
     )  # fmt: skip
 
 
@@ -255,7 +259,7 @@ def _counts(name: str, outcomes: list[Outcome]) -> str:
 
 def _row(one: Outcome) -> str:
     """One case: ``first`` when a remedy to do first is an expected one, ``yes`` when one stands further down."""
-    found = ("first" if one.is_first else "yes") if one.is_good else "**no**"
+    found = ("first" if one.is_first else "yes") if one.is_good else f"**no**{f': {one.case.silent}' if one.case.silent else ''}"
     causes = ", ".join(sorted(cause for cause in one.causes if cause != "None")) or "-"
     firsts = ", ".join(f"`{key}`" for key in one.first) or "-"
     cells = (one.case.source, one.case.part, one.case.basis, causes, firsts, found, "exact" if not one.mistakes else "**differ**")
