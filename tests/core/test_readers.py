@@ -130,8 +130,8 @@ def test_what_torch_warns_of_and_goes_on_without_is_no_failure() -> None:
 @pytest.mark.parametrize(
     ("frame", "error"),
     [
-        ("codecache.py\", line 649, in dumps\n    self.dump(obj)", "ValueError: fast mode: can't pickle cyclic objects"),
-        ("select_algorithm.py\", line 4397, in precompile_with_captured_stdout\n    choice.precompile()", "RuntimeError: no such kernel"),
+        ('codecache.py", line 649, in dumps\n    self.dump(obj)', "ValueError: fast mode: can't pickle cyclic objects"),
+        ('select_algorithm.py", line 4397, in precompile_with_captured_stdout\n    choice.precompile()', "RuntimeError: no such kernel"),
     ],
     ids=["cache key", "candidate"],
 )
