@@ -44,6 +44,7 @@ class Proof:
 
 PROOFS = (
     Proof("none_first_automatic_dynamic", "size_first_step", "size_mismatch", is_quick=True),
+    Proof("pgo_job_id", "size_learned_before", "size_mismatch", is_advised=False),
     Proof("remove_dynamic_false", "size_fixed", "size_mismatch"),
     Proof("mark_dynamic", "size_marked", "size_mismatch", is_quick=True),
     Proof("dynamic_sources_env", "size_from_outside", "size_mismatch", is_quick=True),
@@ -95,6 +96,7 @@ PROOFS = (
 ENVIRONMENT = {
     ("unbacked_sources_env", "size_from_outside"): {"TORCH_COMPILE_UNBACKED_SOURCES": "L['x']"},
     ("disable_compile_process", "size_from_outside"): {"TORCH_COMPILE_DISABLE": "1"},
+    ("pgo_job_id", "size_learned_before"): {"TORCH_COMPILE_JOB_ID": "bot"},
 }
 
 

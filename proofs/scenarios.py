@@ -6,6 +6,7 @@ equals what the same code gives without torch.compile. What torch logs meanwhile
 
 import contextlib
 import json
+import subprocess
 import sys
 import threading
 import zlib
@@ -69,6 +70,14 @@ def size_in_buckets(after):
         x = torch.arange(float(size))
         room = next(bucket for bucket in (8, 16, 32) if bucket >= size) if after else size
         yield run(torch.nn.functional.pad(x, (0, room - size)))[:size], double(x)
+
+
+@scenario
+def size_learned_before(after):
+    """The second start of a program, whose first one is another process; the advice needs a log of both."""
+    if after:
+        subprocess.run([sys.executable, __file__, "size_learned_before", "before"], check=True, capture_output=True)
+    yield from over(SIZES, compiled(double))
 
 
 @scenario

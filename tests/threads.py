@@ -28,7 +28,7 @@ THREADS = DATA / "threads"
 RECOMPILES = frozenset({"recompile", "recompile_limit_hit", "recompile_limit_error", "recompile_forbidden"})
 LATER = (
     "fresh", "last", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen",
-    "thirteen", "twenty",
+    "thirteen", "twenty", "twenty-two", "twenty-four",
 )  # fmt: skip
 CONFIRMED = ("maintainer", "reporter", "merged")
 # Never right, whatever the thread says: a compile mode cures no recompile.
@@ -40,7 +40,7 @@ INTRODUCTION = """# Logs out of public threads
 
 Log lines as people pasted them into issues and pull requests: quoted, cut, broken, behind progress bars, of torch 2.0 to 2.13 and the torchdynamo
 of 2022. The remedies that are right were written down before the program read the log: from what a maintainer said, a reporter tried, or a merged
-change did; where a thread has no answer (350 of the 458), from torch's own documentation, and there several are right. A case is good when an
+change did; where a thread has no answer (392 of the 517), from torch's own documentation, and there several are right. A case is good when an
 expected remedy is among the advice and none that the case forbids: a higher limit for sizes, numbers and steps, a compile mode against
 recompiles, `mark_step_begin` alone for overwritten outputs, and what else its file lists. The files are in `tests/data/threads`, with a source
 for each; `python -m tests.threads --report docs/threads.md` makes this page, and a test holds it.
@@ -70,6 +70,8 @@ What counts is a log that nobody changed the program for. The cases were therefo
 | eighteen | 16 | 11 (69 %) | after the change for the seventeenth; as that one, out of other searches |
 | thirteen | 42 | 26 (62 %) | after the change for the twelfth; a spread over all kinds of events, as their threads come |
 | twenty | 23 | 15 (65 %) | after the change for the thirteenth, as that one was collected |
+| twenty-two | 42 | 27 (64 %) | after the change for the twentieth; failed compilations, CUDA graphs, kernels and caches, as their threads come |
+| twenty-four | 17 | 10 (59 %) | after the change for the twenty-second, as that one was collected |
 
 So of the 51 cases of the first parts that were new to a changed program 39 were good (76 %): 25 of 28 recompiles and limits, and 14 of 23 CUDA
 graphs, graph breaks and failed compilations (61 %). The fifth part and those after it were collected where the program was weak. Of the 81 cases of
@@ -121,6 +123,22 @@ expected; none got what is forbidden. What a thread confirmed was advised in 8 o
 that somebody copied out of them are still a matter of luck. No new thread was found about the accumulated limit, pending backward passes, re-recorded
 graphs, stances and compiled autograd's own messages.
 
+The twenty-second part and the twenty-fourth are such a spread over failed compilations, CUDA graphs, kernels, caches, compile times and stances:
+
+| kind | twenty-two | twenty-four |
+|---|---|---|
+| failed compilations, with kernels, caches and stances | 24 of 33 | 10 of 17 |
+| CUDA graphs | 3 of 8 | - |
+| slow compilations | 0 of 1 | - |
+| lines as a program printed them, whole or a part of them | 20 of 28 (71 %) | 5 of 7 |
+| words out of them: a title, a sentence | 7 of 14 (50 %) | 5 of 10 |
+
+What a thread confirmed was advised in 10 of 17, and one reading advised something forbidden: a C compiler, where the assembler of a GPU had refused.
+18 of the 22 that were not good were no event. Nine of those get no advice now either, on purpose: their words are not torch's, or they tell of
+no trouble. Of failed compilations alone 22 of 28 logs of lines were good (79 %) and 12 of 22 of words (55 %). The same searches showed
+eight logs that need no remedy (candidates that autotuning leaves out, graphs that are not cached, notes about small GPUs): three of them were
+read as failures where the program's logging had changed torch's prefix, and are no longer.
+
 ## Now
 
 """
@@ -128,7 +146,10 @@ graphs, stances and compiled autograd's own messages.
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One paste. events: the fields to compare, in order. basis: who vouches for ``expected``."""
+    """One paste. events: the fields to compare, in order. basis: who vouches for ``expected``.
+
+    silent: why the program says nothing of it on purpose, although a remedy was expected; empty for all others.
+    """
 
     source: str
     basis: str
@@ -139,6 +160,7 @@ class Case:
     forbidden: frozenset[str]
     torch: str | None = None
     file: str = ""
+    silent: str = ""
 
     @property
     def part(self) -> str:
@@ -186,7 +208,7 @@ def _case(entry: dict[str, object], file: str) -> Case:
     log = text["log"].encode()
     return Case(
         text["source"], text["basis"], text["because"], log, events, frozenset(lists["expected"]), frozenset(lists["forbidden"]),
-        cast(str | None, entry.get("torch")), file,
+        cast(str | None, entry.get("torch")), file, text.get("silent", ""),
     )  # fmt: skip
 
 
@@ -255,7 +277,7 @@ def _counts(name: str, outcomes: list[Outcome]) -> str:
 
 def _row(one: Outcome) -> str:
     """One case: ``first`` when a remedy to do first is an expected one, ``yes`` when one stands further down."""
-    found = ("first" if one.is_first else "yes") if one.is_good else "**no**"
+    found = ("first" if one.is_first else "yes") if one.is_good else f"**no**{f': {one.case.silent}' if one.case.silent else ''}"
     causes = ", ".join(sorted(cause for cause in one.causes if cause != "None")) or "-"
     firsts = ", ".join(f"`{key}`" for key in one.first) or "-"
     cells = (one.case.source, one.case.part, one.case.basis, causes, firsts, found, "exact" if not one.mistakes else "**differ**")

@@ -79,6 +79,15 @@ class Group:
     _sample: list[tuple[int, str, int, Event]] = field(default_factory=list)
 
     @property
+    def starts(self) -> int:
+        """How many processes of one rank it happened in: one for each start of the program, as far as the log tells process ids."""
+        of_rank: dict[int | None, set[int]] = {}
+        for _, rank, pid, _ in self.processes:
+            if pid is not None:
+                of_rank.setdefault(rank, set()).add(pid)
+        return max(map(len, of_rank.values()), default=0)
+
+    @property
     def has_raised(self) -> bool:
         """True when error_on_recompile made an exception of its first or its latest recompile."""
         return any(event.extra.get("raised") for event in (self.first, self.last))

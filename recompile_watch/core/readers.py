@@ -236,8 +236,9 @@ def _read_traceback(source: str, reasons_of: Reasons, record: Record, fields: Fi
 
 
 def _read_trailed(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
-    """Any failure behind which torch's own last words about a compilation stand, or a compiled module's names; nothing for any other."""
-    return _read_compile_error(source, reasons_of, record, fields) if _LAST_WORDS.search(record.message()) is not None else []
+    """Any failure that the compiler logged, or behind which its last words or a compiled module's names stand; nothing for any other."""
+    is_of_torch = _OF_COMPILER.search(record.head.torch) is not None or _LAST_WORDS.search(record.message()) is not None
+    return _read_compile_error(source, reasons_of, record, fields) if is_of_torch else []
 
 
 def _is_aside(record: Record) -> bool:
@@ -277,7 +278,13 @@ _DEALT_WITH = re.compile(
     rb"|^W.*(?:_dynamo/(?:pgo|package|precompile_context)|_inductor/(?:debug|remote_cache|triton_bundler|compile_fx_ext|codecache)"
     rb"|_aot_autograd/autograd_cache|_functorch/partitioners|_higher_order_ops/triton_kernel_wrap)\.py"
 )
-_TRIED = re.compile(rb"Ignoring this choice|for benchmark choice |It will be ignored")
+# Candidates of the autotuning that torch does without, and a key of a cache that cannot be made: the graph is then compiled in each start.
+# What torch caught begins in the function that caught it.
+_TRIED = re.compile(
+    rb"Ignoring this choice|for benchmark choice |It will be ignored|may help\.\.|, in precompile_with_captured_stdout\b"
+    rb"|\ATraceback \(most recent call last\):\n\s+File \"[^\"\n]{1,300}codecache\.py\", line \d+, in dumps\n"
+)
+_OF_COMPILER = re.compile(rb"torch/_(?:dynamo|functorch|subclasses)/")
 _CHATTER = (b"V", b"D", b"I")  # levels of torch's prefix
 _CPP_ERROR = re.compile(r"(?m)^[^\n]{0,300}?\b(?P<error>(?:fatal )?error(?: \w+)?: [^\n]{1,200}|no matching function for call[^\n]{0,200})")
 _NO_MESSAGE = re.compile(r"\.\.\.|(?:None|True|False|\d+|[\w.]+\.\w+),")  # an example in documentation, a value in a program's table

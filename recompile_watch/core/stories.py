@@ -106,6 +106,8 @@ class Stories:
             found.add("limit_raised_elsewhere")
         if any(reason.cause == "parameter_size" for reason in group.widest):
             found.add("other_parameter_sizes")
+        if group.key.kind == "recompile" and group.starts > 1:
+            found.add("learned_again")
         if group.key.kind == "forecast_failure" and (self._overwritten & {self._catalog.models.of(group.first), None}):
             found.add("cascade")
         return found

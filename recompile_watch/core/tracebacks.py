@@ -18,9 +18,10 @@ _FRAME = re.compile(
     # inductor names what it writes by a hash: ab/cab….py
     rb"|[\\/]\w\w[\\/]c\w{40,60}\.py\"?(?:, line \d+|:\d+)?[,:]? in (?P<generated>[\w.<>]+)"
 )
-# How a notebook heads a traceback, here of an exception that only the compiler raises.
+# How a notebook heads a traceback; some exceptions only the compiler raises.
 _HEADER = re.compile(
-    r"(?:InternalTorchDynamoError|TorchRuntimeError|BackendCompilerFailed|InductorError|LoweringException|Unsupported)\s{3,}Traceback \("
+    r"(?:(?P<compiler>InternalTorchDynamoError|TorchRuntimeError|BackendCompilerFailed|InductorError|LoweringException|Unsupported)"
+    r"|(?P<name>[A-Z]\w{1,40}(?:Error|Exception)))\s{3,}Traceback \("
 )
 # What the compiled program itself goes through when it runs.
 _RUNS = re.compile(
@@ -78,14 +79,18 @@ def failure_of(lines: Iterable[bytes], *, is_cut: bool, gave_way: bool) -> Failu
         return _crash(crash["said"].strip(), lines)
     found, last = None, Failure(None, "", "", "")
     stage: str | None = None
+    headed: str | None = None  # the exception of the traceback that is being read
     has_frames, is_below = False, False
     for raw in lines:
         text = raw.decode("utf-8", "replace").rstrip()
         if is_below and text:
             last, is_below = replace(last, more=text.strip()), False
             found = last if found is not None and found.said == last.said else found
-        if _HEADER.match(text) is not None:
+        header = _HEADER.match(text)
+        if header is not None and header["compiler"]:
             stage, has_frames = "tracing", True
+        elif header is not None:
+            headed = header["name"]
         for module, function in _frames(raw):
             stage, has_frames = _stage_of(module, function) or stage, True
         exception = _EXCEPTION.match(text)
@@ -94,11 +99,11 @@ def failure_of(lines: Iterable[bytes], *, is_cut: bool, gave_way: bool) -> Failu
             last = Failure(name, (exception["said"] or "").strip(), "", stage or "")
             if stage is not None:
                 found = None if name in _ENDED else last
-            stage, has_frames, is_below = None, False, True
+            stage, headed, has_frames, is_below = None, None, False, True
     if gave_way and has_frames:
         return None
     if stage is not None and is_cut:
-        return replace(last, stage=stage)
+        return replace(last, stage=stage) if headed is None else Failure(headed, "", "", stage)
     return found
 
 

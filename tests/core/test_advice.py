@@ -228,6 +228,28 @@ def test_settings_that_no_torch_reads_are_findings() -> None:
     assert "No environment variable moves the recompile limit" in (only.caution or "")
 
 
+def _started(*processes: str, shape: str = "size mismatch at index 0. expected 8, actual 9") -> list[str]:
+    """The remedies for a log of as many starts of a program, each of which learns once that a size changes."""
+    lines = ["[0/1] [__recompiles] Recompiling function f in /srv/m.py:9", "[0/1] [__recompiles]     triggered by the following guard failure(s):",
+             f"[0/1] [__recompiles]     - 0/0: tensor 'x' {shape}"]  # fmt: skip
+    text = "".join(f"{process} torch/_dynamo/guards.py:5396] {line}\n" for process in processes for line in lines)
+    analysis = Analysis(rules())
+    for event in engine_events([text.encode()], "bot.log"):
+        analysis.add(event)
+    [finding] = analysis.report(Facts((SourceFacts("bot.log"),), torch_version="2.13.0"), CATALOG).findings
+    return [one.remedy for one in finding.advice]
+
+
+def test_what_each_start_learns_anew_may_be_kept() -> None:
+    """A job id where a program was started again; not for one start, not for the ranks of one, not for what never becomes dynamic."""
+    first, second = "V1120 10:32:48.195000 7135", "V1120 11:32:48.195000 7999"
+    assert _started(first) == ["none_first_automatic_dynamic"]
+    assert _started(first, second) == ["none_first_automatic_dynamic", "pgo_job_id"]
+    assert _started(f"[rank0]:{first}", f"[rank1]:{second}") == ["none_first_automatic_dynamic"]
+    assert "pgo_job_id" not in _started(first, second, shape="dtype mismatch. expected Float, actual Double")
+    assert "pgo_job_id" not in _started(first, first, second)
+
+
 def test_every_remedy_is_in_the_documentation() -> None:
     """docs/remedies.md says of each how it was proven, or how else it is known."""
     text = (ROOT / "docs/remedies.md").read_text()

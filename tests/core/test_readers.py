@@ -127,6 +127,30 @@ def test_what_torch_warns_of_and_goes_on_without_is_no_failure() -> None:
     assert len(events(text.replace("_higher_order_ops/triton_kernel_wrap", "_dynamo/convert_frame"))) == 1
 
 
+@pytest.mark.parametrize(
+    ("frame", "error"),
+    [
+        ('codecache.py", line 649, in dumps\n    self.dump(obj)', "ValueError: fast mode: can't pickle cyclic objects"),
+        ('select_algorithm.py", line 4397, in precompile_with_captured_stdout\n    choice.precompile()', "RuntimeError: no such kernel"),
+    ],
+    ids=["cache key", "candidate"],
+)
+def test_what_torch_caught_is_no_failure_where_its_log_has_another_form(frame: str, error: str) -> None:
+    """With logging.basicConfig only the first line of a record names the logger; the stack begins where torch caught the exception."""
+    stack = f'Traceback (most recent call last):\n  File "/venv/torch/_inductor/{frame}\n'
+    assert events(f"WARNING:torch._inductor.x:It goes on\n{stack}{error}\n") == []
+    caller = '  File "/venv/torch/_inductor/compile_fx.py", line 9, in fx_codegen_and_compile\n    go()\n'
+    assert len(events(f"Traceback (most recent call last):\n{caller}{caller}{error}\n")) == 1
+
+
+def test_a_candidate_with_a_date_that_torch_does_not_print_is_no_failure() -> None:
+    """A program may give torch's formatter another form of dates; two dots end what torch says of one candidate out of many."""
+    prefix = "E2025-08-13T11:34:14+08:00.677000 8929 torch/_inductor/select_algorithm.py:2100] [1/0] "
+    text = f"{prefix}{TRIED} Reducing block sizes or `num_stages` may help.. \n"
+    assert events(text) == []
+    assert len(events(text.replace("help.. ", "help."))) == 1
+
+
 def test_the_same_where_no_other_kernel_is_left_is_a_failure() -> None:
     """Nothing says that this one is ignored."""
     (event,) = events(f"RuntimeError: {TRIED}\n")

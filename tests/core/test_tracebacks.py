@@ -153,3 +153,12 @@ def test_a_crash_of_the_compiler_is_a_failure() -> None:
     events = engine_events([head + frame])
     assert [(event.extra["exception"], event.extra["message"]) for event in events] == [("Fatal Python error", "Segmentation fault")]
     assert engine_events([head + b'  File "/venv/numpy/core.py", line 3 in dot\n' + frame.partition(b"\n")[2]]) == []
+
+
+def test_a_notebook_names_the_exception_in_front_of_the_stack() -> None:
+    """Where the log ends inside the stack, its head is all that names it; an exception that is printed below says more."""
+    head, *stack = FORMS["notebook"].encode().split(b"\n")
+    cut = failure_of([head, *stack[:-2]], is_cut=True, gave_way=False)
+    whole = failure_of([head, *stack], is_cut=False, gave_way=False)
+    assert cut is not None and whole is not None
+    assert (cut.exception, cut.said, whole.exception, whole.said) == ("AssertionError", "", "AssertionError", "buf0")
