@@ -20,6 +20,7 @@ _QUOTED = re.compile(
     rb"(?:[\"`\x9c]|^\s*)(?:[^`\"\n]{0,200} )??(?P<guard>(?:\d+/\d+: )?(?:tensor '[^`\"\n]+? mismatch|GLOBAL_STATE changed: )[^`\"\n]*)"
 )
 _PRESSED = re.compile(rb"^ ?(?:\.\.\.|\xe2\x80\xa6) (?P<guard>[^`\"\n]{2,300})")
+_MISS = re.compile(rb"Cache miss due to (?:[^\n]{1,300}? previous key sizes=\[[\d,]*\]|[^\n]{1,300})")
 # A frame of a stack, not one in the comments of a printed graph.
 _FRAME = re.compile(rb"(?<!# )File \"(?P<file>[^\"\n]+)\", (?:line (?P<line>\d+), )?in (?P<function>[^\n]+?)(?=\s{2,}|\n|$| [a-z_]+ ?[=(.])")
 
@@ -111,6 +112,14 @@ def _index(record: Record) -> int | None:
     return int(tail) if tail.isdigit() else None
 
 
+def _read_autograd_miss(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
+    """What compiled autograd lacks a graph for: a node, or sizes. It names no function, and no guard."""
+    fields = {name: value for name, value in fields.items() if name != "reason"}
+    texts = [match[0].decode("utf-8", "replace") for text in record.texts if (match := _MISS.search(text)) is not None]
+    reasons = tuple(Reason(None, text, "other" if "new autograd node" in text else "size_mismatch") for text in texts)
+    return [sighting(source, record, fields, reasons=reasons, partial=not record.head.headed)]
+
+
 def _read_limit_hit(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
     if not (record.head.headed or record.cut) and fields.get("function") is None and fields.get("reason") is None:
         return []  # somebody quotes the first line
@@ -129,6 +138,8 @@ def _read_graph_break(source: str, reasons_of: Reasons, record: Record, fields: 
     message = record.sure_message()
     # Dynamo's own frames come behind "Traceback" in torch before 2.6; the user's are those in front of it.
     user = frames(message.partition(b"Traceback (most recent call last):")[0] or message)
+    if user and _OF_DYNAMO.search(user[0][0]) is not None:  # the head is cut off, and the user's frames with it
+        user = []
     same = [frame for frame in user if fields.get("file") in (None, frame[0]) and fields.get("line_no") in (None, frame[1])]
     if same:
         fields["file"], fields["line_no"], fields["function"] = same[-1]
@@ -137,6 +148,9 @@ def _read_graph_break(source: str, reasons_of: Reasons, record: Record, fields: 
         fields["reason"] = _first_reason_line(reason)
     partial = fields.get("file") is None or (record.cut and record.unterminated)
     return [sighting(source, record, fields, partial=partial)]
+
+
+_OF_DYNAMO = re.compile(r"torch[\\/]_dynamo[\\/](?:symbolic_convert|convert_frame|exc|variables[\\/]\w+)\.py$")
 
 
 def _first_reason_line(reason: str) -> str:
@@ -224,7 +238,7 @@ def _read_traceback(source: str, reasons_of: Reasons, record: Record, fields: Fi
     if _is_aside(record):
         return []
     failure = failure_of(record.texts, is_cut=record.cut, gave_way=record.gave_way)
-    if failure is None:
+    if failure is None or (failure.exception is None and _GUARD_MADE.search(record.head.torch) is not None):
         return []
     fields["message"] = _said(failure.said, failure.more, decode(record.message()))[:MAX_MESSAGE] or None
     return _read_exception(source, reasons_of, record, {**fields, "exception": failure.exception, "stage": failure.stage})
@@ -272,6 +286,7 @@ _DEALT_WITH = re.compile(
     rb"|^W.*(?:_dynamo/(?:pgo|package|precompile_context)|_inductor/(?:debug|remote_cache|triton_bundler|compile_fx_ext|codecache)"
     rb"|_aot_autograd/autograd_cache|_functorch/partitioners|_higher_order_ops/triton_kernel_wrap)\.py"
 )
+_GUARD_MADE = re.compile(rb"\btorch[./]_guards\b")  # "Created at:", a stack that belongs to the message in front of it
 _TRIED = re.compile(rb"Ignoring this choice|for benchmark choice |It will be ignored")
 _CHATTER = (b"V", b"D", b"I")  # levels of torch's prefix
 _CPP_ERROR = re.compile(r"(?m)^[^\n]{0,300}?\b(?P<error>(?:fatal )?error(?: \w+)?: [^\n]{1,200}|no matching function for call[^\n]{0,200})")
@@ -331,6 +346,7 @@ def _read_compile_times(source: str, reasons_of: Reasons, record: Record, fields
 
 READERS: dict[str, Callable[[str, Reasons, Record, Fields], list[Sighting]]] = {
     "recompile": _read_recompile,
+    "autograd_miss": _read_autograd_miss,
     "limit_hit": _read_limit_hit,
     "limit_error": _read_limit_error,
     "graph_break": _read_graph_break,

@@ -87,7 +87,7 @@ class Record:
             and len(prefix) > len(own) > 0
             and prefix.endswith(own)
             and GLOG.match(own) is None
-            and GLOG.match(prefix) is not None
+            and (GLOG.match(prefix) is not None or b"] torch" in prefix)
         )
 
     def may_be_trimmed(self, number: int, second: bytes | None = None) -> bool:
@@ -328,7 +328,7 @@ class Joiner:
                     return self._record(rule, match, number, offset, bare, before)
         if number <= HEAD_LINES:
             for rule in self._orphans:
-                if rule.orphan is not None and rule.orphan.match(piece.text) is not None:
+                if rule.orphan is not None and rule.event == _ARTIFACT_EVENTS.get(piece.artifact, rule.event) and rule.orphan.match(piece.text):
                     return self._record(rule, None, number, offset, piece, before)
         return None
 

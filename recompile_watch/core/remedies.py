@@ -28,7 +28,7 @@ KINDS = ("env", "config", "kwarg", "code", "ops")
 PATTERNS = frozenset(
     {
         "per_layer_index", "growing_value", "two_states", "first_dynamic_step", "late", "resumed_frame", "broken_function", "duck_sizing",
-        "limit_raised_elsewhere", "cascade", "other_parameter_sizes",
+        "limit_raised_elsewhere", "cascade", "other_parameter_sizes", "beside_the_model",
     }
 )  # fmt: skip
 _TEXTS = ("title", "apply", "where", "expect", "caution")
