@@ -6,6 +6,7 @@ from itertools import chain
 
 from recompile_watch.core.causes import parse_reason
 from recompile_watch.core.events import Reason
+from recompile_watch.core.prefix_grammar import GLOG
 from recompile_watch.core.records import Record
 from recompile_watch.core.sightings import Fields, Sighting, decode, sighting, text_or_none
 from recompile_watch.core.tracebacks import failure_of
@@ -89,6 +90,8 @@ def _read_recompile(source: str, reasons_of: Reasons, record: Record, fields: Fi
     if record.cut and record.unterminated and len(record.texts) == 1:  # the head itself is cut, its last number may go on
         fields["file"] = fields["file"] if fields["line_no"] is not None else None
         fields["line_no"] = None
+    if fields["line_no"] is None and GLOG.match(record.head.torch) is not None:  # there torch prints no path without the line
+        fields["file"] = None
     return [sighting(source, record, fields, reasons=tuple(reasons), partial=partial)]
 
 
@@ -138,7 +141,7 @@ def _read_graph_break(source: str, reasons_of: Reasons, record: Record, fields: 
     message = record.sure_message()
     # Dynamo's own frames come behind "Traceback" in torch before 2.6; the user's are those in front of it.
     user = frames(message.partition(b"Traceback (most recent call last):")[0] or message)
-    if user and _OF_DYNAMO.search(user[0][0]) is not None:  # the head is cut off, and the user's frames with it
+    if record.match is None and b"ser code" not in message:  # "User code traceback", "from user code": cut off with the head
         user = []
     same = [frame for frame in user if fields.get("file") in (None, frame[0]) and fields.get("line_no") in (None, frame[1])]
     if same:
@@ -148,9 +151,6 @@ def _read_graph_break(source: str, reasons_of: Reasons, record: Record, fields: 
         fields["reason"] = _first_reason_line(reason)
     partial = fields.get("file") is None or (record.cut and record.unterminated)
     return [sighting(source, record, fields, partial=partial)]
-
-
-_OF_DYNAMO = re.compile(r"torch[\\/]_dynamo[\\/](?:symbolic_convert|convert_frame|exc|variables[\\/]\w+)\.py$")
 
 
 def _first_reason_line(reason: str) -> str:

@@ -124,7 +124,7 @@ class Joiner:
         self._matcher = matcher
         self._literals, self._by_literal = rules.literals(), rules.by_literal()
         self._place = {rule.id: place for place, rule in enumerate(rules.rules)}
-        self._orphans = tuple(rule for rule in rules.rules if rule.orphan is not None)
+        self._orphans = tuple((rule, rule.orphan) for rule in rules.rules if rule.orphan is not None)
         self._open: list[Record] = []
         self._carried: dict[bytes, tuple[Piece, int, int]] = {}
         self._number, self._offset = 0, 0
@@ -327,8 +327,8 @@ class Joiner:
                 if match is not None:
                     return self._record(rule, match, number, offset, bare, before)
         if number <= HEAD_LINES:
-            for rule in self._orphans:
-                if rule.orphan is not None and rule.event == _ARTIFACT_EVENTS.get(piece.artifact, rule.event) and rule.orphan.match(piece.text):
+            for rule, orphan in self._orphans:
+                if rule.event == _ARTIFACT_EVENTS.get(piece.artifact, rule.event) and any(map(orphan.match, (piece.text, piece.tagged))):
                     return self._record(rule, None, number, offset, piece, before)
         return None
 
