@@ -31,7 +31,7 @@ class Joiner:
         self._matcher = matcher
         self._literals, self._by_literal = rules.literals(), rules.by_literal()
         self._place = {rule.id: place for place, rule in enumerate(rules.rules)}
-        self._orphans = tuple(rule for rule in rules.rules if rule.orphan is not None)
+        self._orphans = tuple((rule, rule.orphan) for rule in rules.rules if rule.orphan is not None)
         self._open: list[Record] = []
         self._carried: dict[bytes, tuple[Piece, int, int]] = {}
         self._number, self._offset = 0, 0
@@ -251,8 +251,8 @@ class Joiner:
         if head is not None:
             return None if is_quotation(self._raw, before) else self._record(*head, number, offset, before)
         if number <= HEAD_LINES:
-            for rule in self._orphans:
-                if rule.orphan is not None and rule.orphan.match(piece.text) is not None:
+            for rule, orphan in self._orphans:
+                if rule.event == _ARTIFACT_EVENTS.get(piece.artifact, rule.event) and any(map(orphan.match, (piece.text, piece.tagged))):
                     return self._record(rule, None, piece, number, offset, before)
         return None
 

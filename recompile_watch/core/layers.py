@@ -145,6 +145,8 @@ def _take_bracket_torch(state: Peeling, match: "re.Match[bytes]", raw: bytes) ->
         state.see_stamp(Stamp("local", digits(match["stamp"])))
     state.cid = match["cid"]
     state.artifact = b"__" + match["tag"] if match["tag"] else b""
+    if match["logger"] == b"torch._dynamo.symbolic_convert" and b"DEBUG" in state.torch:
+        state.artifact = b"__graph_breaks"  # in torch 2.0 to 2.2, which shows here, and only here, why it broke a graph
     state.headed = True
     return match.end()
 

@@ -1,7 +1,8 @@
 """Patterns over the guards of one function: what single guards do not tell.
 
 One recompile for each layer inside one call, a value that grows with each step, two states, the first step to a
-dynamic graph, a frame resumed behind a graph break, sizes that were equal by chance.
+dynamic graph, a frame resumed behind a graph break, a frame that computes nothing with tensors, sizes that were equal by
+chance.
 """
 
 import re
@@ -18,20 +19,27 @@ _DUCK = re.compile(r"(?P<one>[\w.\[\]']+)\.size\(\)\[\d+\] == (?P<other>[\w.\[\]
 # The code behind a graph break, as each version of torch names it: "torch_dynamo_resume_in_f_at_3" and "resume_in_f_at_3" since 2.2,
 # "<resume in f>" and "<graph break in f>" before, without the line.
 RESUMED = re.compile(r"(?:(?P<angle><)(?:resume|graph break) in |(?:torch_dynamo_|__)?resume_(?:in|at)_)(?P<name>.+?)(?(angle)>|_at_(?P<line>\d+))$")
+# What logs, draws, counts progress and keeps objects: torch meets it behind a graph break, and no model is made of it.
+_BESIDE = re.compile(
+    r"(?:site|dist)-packages[\\/](?:matplotlib|seaborn|plotly|PIL|wandb|mlflow|comet_ml|neptune|tensorboardX?|tqdm|rich|loguru|structlog)[\\/]"
+    r"|[\\/](?:python3\.\d+|Lib)[\\/](?:logging|json|pickle|threading|queue|weakref|inspect|tempfile|subprocess|warnings|traceback)(?:\.py|[\\/])"
+)
 DYNAMIC_BY_ITSELF = frozenset({"size_mismatch", "int_value", "float_value"})
 _TWO_STATES = frozenset({"bool_value", "grad_mode", "autocast", "global_state", "requires_grad", "dispatch_keys"})
 
 
-def patterns_of(guards: Sequence[Reason], *, function: str | None, worst_process: int, phase: str) -> frozenset[str]:
+def patterns_of(guards: Sequence[Reason], *, function: str | None, worst_process: int, phase: str, file: str | None = None) -> frozenset[str]:
     """The patterns that the guards show. guards: newest guard of each recompile of one process, oldest first.
 
-    worst_process: most recompiles of this guard in one process.
+    worst_process: most recompiles of this guard in one process. file: of the function.
     """
     found = {"late"} if phase == "steady" else set()
     texts = [guard.text for guard in guards]
     cause = guards[-1].cause if guards else ""
     if function is not None and RESUMED.search(function):
         found.add("resumed_frame")
+    if file is not None and _BESIDE.search(file):
+        found.add("beside_the_model")
     if cause in DYNAMIC_BY_ITSELF and worst_process <= 1 and len(set(texts)) <= 1:
         found.add("first_dynamic_step")
     if cause in _TWO_STATES and len(set(texts)) <= 2:

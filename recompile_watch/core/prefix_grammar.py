@@ -50,6 +50,11 @@ class Piece(NamedTuple):
     same_entry: bool = False
     tag: bytes = b""
 
+    @property
+    def tagged(self) -> bytes:
+        """The text with the name of torch's artifact in front of it, as torch prints it: ``[__graph_breaks] Traceback …``."""
+        return b"[" + self.artifact + b"] " + self.text if self.artifact else self.text
+
 
 MAX_LAYERS = 12
 LINUX_PID_MAX = 1 << 22  # a larger number in the glog prefix is the thread id that torch 2.2 to 2.4 print there
@@ -82,9 +87,12 @@ BRACKET_TORCH = re.compile(
     rb"(?:\[(?P<stamp>" + ISO + rb")\] (?:\[(?P<cid>" + COMPILE_ID + rb")\] )?)?"
     rb"(?P<logger>[Tt]orch(?:dynamo|inductor)?(?:\.\w+)*?(?:\.__(?P<tag>\w+))?):? \[?(?:" + LEVEL + rb"|CODE)\](?: |$)"
 )
-# A glog prefix of which the copying person left only the end: ".../torch/_dynamo/guards.py:2772] [16/8] [__recompiles] ", "[0/8] ".
+# A glog prefix of which the copying person left only the end, or took the time and the number out:
+# ".../torch/_dynamo/guards.py:2772] [16/8] [__recompiles] ", "[0/8] ".
 GLOG_STUMP = re.compile(
-    rb"(?:(?:[VDIWEC] +)?[\w./\\~-]{0,300}\b\w+\.py:\d+\](?: |$)(?:\[(?P<cid>" + COMPILE_ID + rb")\](?: |$))?(?:\[(?P<artifact>__\w+)\](?: |$))?"
+    rb"(?:(?:[VDIWEC](?:\d{4})? +)?[\w./\\~-]{0,300}\b\w+\.py:\d+\](?: |$)(?:\[(?P<cid>"
+    + COMPILE_ID
+    + rb")\](?: |$))?(?:\[(?P<artifact>__\w+)\](?: |$))?"
     rb"|\[(?P<cid2>\d{1,6}/\d{1,6}(?:_\d+)?)\] (?:\[(?P<artifact2>__\w+)\](?: |$))?|\[(?P<artifact3>__\w+)\](?: |$))"
 )
 # The same with its beginning lost inside the date or the time: "19:36:39.653000 19376 torch/_dynamo/guards.py:964] [3/8] ".

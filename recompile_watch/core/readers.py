@@ -6,6 +6,7 @@ from itertools import chain
 
 from recompile_watch.core.causes import parse_reason
 from recompile_watch.core.events import Reason
+from recompile_watch.core.prefix_grammar import GLOG
 from recompile_watch.core.records import Record
 from recompile_watch.core.sightings import Fields, Sighting, decode, sighting, text_or_none
 from recompile_watch.core.tracebacks import failure_of
@@ -20,6 +21,7 @@ _QUOTED = re.compile(
     rb"(?:[\"`\x9c]|^\s*)(?:[^`\"\n]{0,200} )??(?P<guard>(?:\d+/\d+: )?(?:tensor '[^`\"\n]+? mismatch|GLOBAL_STATE changed: )[^`\"\n]*)"
 )
 _PRESSED = re.compile(rb"^ ?(?:\.\.\.|\xe2\x80\xa6) (?P<guard>[^`\"\n]{2,300})")
+_MISS = re.compile(rb"Cache miss due to (?:[^\n]{1,300}? previous key sizes=\[[\d,]*\]|[^\n]{1,300})")
 # A frame of a stack, not one in the comments of a printed graph.
 _FRAME = re.compile(rb"(?<!# )File \"(?P<file>[^\"\n]+)\", (?:line (?P<line>\d+), )?in (?P<function>[^\n]+?)(?=\s{2,}|\n|$| [a-z_]+ ?[=(.])")
 
@@ -88,6 +90,8 @@ def _read_recompile(source: str, reasons_of: Reasons, record: Record, fields: Fi
     if record.cut and record.unterminated and len(record.texts) == 1:  # the head itself is cut, its last number may go on
         fields["file"] = fields["file"] if fields["line_no"] is not None else None
         fields["line_no"] = None
+    if fields["line_no"] is None and GLOG.match(record.head.torch) is not None:  # there torch prints no path without the line
+        fields["file"] = None
     return [sighting(source, record, fields, reasons=tuple(reasons), partial=partial)]
 
 
@@ -111,6 +115,14 @@ def _index(record: Record) -> int | None:
     return int(tail) if tail.isdigit() else None
 
 
+def _read_autograd_miss(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
+    """What compiled autograd lacks a graph for: a node, or sizes. It names no function, and no guard."""
+    fields = {name: value for name, value in fields.items() if name != "reason"}
+    texts = [match[0].decode("utf-8", "replace") for text in record.texts if (match := _MISS.search(text)) is not None]
+    reasons = tuple(Reason(None, text, "other" if "new autograd node" in text else "size_mismatch") for text in texts)
+    return [sighting(source, record, fields, reasons=reasons, partial=not record.head.headed)]
+
+
 def _read_limit_hit(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
     if not (record.head.headed or record.cut) and fields.get("function") is None and fields.get("reason") is None:
         return []  # somebody quotes the first line
@@ -131,6 +143,8 @@ def _read_graph_break(source: str, reasons_of: Reasons, record: Record, fields: 
         return []  # the template of the message, in torch's source
     # Dynamo's own frames come behind "Traceback" in torch before 2.6; the user's are those in front of it.
     user = frames(message.partition(b"Traceback (most recent call last):")[0] or message)
+    if record.match is None and b"ser code" not in message:  # "User code traceback", "from user code": cut off with the head
+        user = []
     same = [frame for frame in user if fields.get("file") in (None, frame[0]) and fields.get("line_no") in (None, frame[1])]
     if same:
         fields["file"], fields["line_no"], fields["function"] = same[-1]
@@ -229,7 +243,7 @@ def _read_traceback(source: str, reasons_of: Reasons, record: Record, fields: Fi
     if _is_aside(record):
         return []
     failure = failure_of(record.texts, is_cut=record.cut, gave_way=record.gave_way)
-    if failure is None:
+    if failure is None or (failure.exception is None and _GUARD_MADE.search(record.head.torch) is not None):
         return []
     fields["message"] = _said(failure.said, failure.more, decode(record.message()))[:MAX_MESSAGE] or None
     return _read_exception(source, reasons_of, record, {**fields, "exception": failure.exception, "stage": failure.stage})
@@ -285,6 +299,7 @@ _TRIED = re.compile(
     rb"|\ATraceback \(most recent call last\):\n\s+File \"[^\"\n]{1,300}codecache\.py\", line \d+, in dumps\n"
 )
 _OF_COMPILER = re.compile(rb"torch/_(?:dynamo|functorch|subclasses)/")
+_GUARD_MADE = re.compile(rb"\btorch[./]_guards\b")  # "Created at:", a stack that belongs to the message in front of it
 _CHATTER = (b"V", b"D", b"I")  # levels of torch's prefix
 _CPP_ERROR = re.compile(r"(?m)^[^\n]{0,300}?\b(?P<error>(?:fatal )?error(?: \w+)?: [^\n]{1,200}|no matching function for call[^\n]{0,200})")
 _NO_MESSAGE = re.compile(r"\.\.\.|(?:None|True|False|\d+|[\w.]+\.\w+),")  # an example in documentation, a value in a program's table
@@ -344,6 +359,7 @@ def _read_compile_times(source: str, reasons_of: Reasons, record: Record, fields
 
 READERS: dict[str, Callable[[str, Reasons, Record, Fields], list[Sighting]]] = {
     "recompile": _read_recompile,
+    "autograd_miss": _read_autograd_miss,
     "limit_hit": _read_limit_hit,
     "limit_error": _read_limit_error,
     "graph_break": _read_graph_break,

@@ -74,7 +74,7 @@ class Record:
             and len(prefix) > len(own) > 0
             and prefix.endswith(own)
             and GLOG.match(own) is None
-            and GLOG.match(prefix) is not None
+            and (GLOG.match(prefix) is not None or b"] torch" in prefix)
         )
 
     def may_be_trimmed(self, number: int, second: bytes | None = None) -> bool:

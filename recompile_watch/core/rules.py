@@ -18,7 +18,7 @@ from recompile_watch.core.errors import RuleError
 SEVERITIES = ("info", "warning", "critical")
 READERS = frozenset(
     {
-        "recompile", "limit_hit", "limit_error", "graph_break", "cudagraph_skip", "overwritten", "exception", "traceback", "trailed",
+        "recompile", "autograd_miss", "limit_hit", "limit_error", "graph_break", "cudagraph_skip", "overwritten", "exception", "traceback", "trailed",
         "strategy_table", "strategy_lines", "validation_losses", "daily_returns", "quote", "profiler_table", "compile_times",
     }
 )  # fmt: skip

@@ -46,7 +46,7 @@ class Stories:
         told, group = group, self._cause_of_error(group)
         first = group.first
         guards = self._guards(group) if group.key.kind in _RECOMPILES else _table_guards(first)
-        patterns = patterns_of(guards, function=group.key.function, worst_process=group.worst_process, phase=group.phase)
+        patterns = patterns_of(guards, function=group.key.function, worst_process=group.worst_process, phase=group.phase, file=first.file)
         model = self._catalog.model(self._catalog.models.of(first))
         resumed = RESUMED.search(group.key.function or "")
         setting = text_or_none(first.extra.get("setting"))

@@ -74,6 +74,7 @@ PATTERNS = {
     "duck_sizing": "two sizes were equal by chance",
     "limit_raised_elsewhere": "the limit was raised, but not in this thread",
     "other_parameter_sizes": "the sizes of parameters differ as well",
+    "beside_the_model": "the function computes nothing with tensors",
     "cascade": "a CUDA graph output was overwritten before",
 }
 _DEFAULT_RECOMPILE = "Every new value of what this guard checks compiles again, up to the recompile limit; calls wait meanwhile."

@@ -51,6 +51,24 @@ def test_no_direction() -> None:
     assert varying_integer(["x[0] == 0", "x[1] == 1"]) is None
 
 
+@pytest.mark.parametrize(
+    ("file", "is_beside"),
+    [
+        ("/venv/lib/python3.11/site-packages/matplotlib/backends/backend_agg.py", True),
+        ("/usr/lib/python3.12/weakref.py", True),
+        (r"C:\Python312\Lib\logging\__init__.py", True),
+        ("/venv/lib/python3.11/site-packages/transformers/models/llama/modeling_llama.py", False),
+        ("/srv/rich/logging.py", False),
+        ("/usr/lib/python3.12/contextlib.py", False),
+        (None, False),
+    ],
+)
+def test_a_function_beside_the_model(file: str | None, is_beside: bool) -> None:
+    """What logs, draws and keeps objects is known by where it lies; a file of the program is not, whatever its name."""
+    guards = [parse_reason("0/0: d == 2.0", "f")]
+    assert ("beside_the_model" in patterns_of(guards, function="f", worst_process=1, phase="unknown", file=file)) is is_beside
+
+
 def test_first_dynamic_step() -> None:
     """One recompile of a size or a number is torch's normal step; a second one, or another cause, is not."""
     size = "0/0: tensor 'x' size mismatch at index 0. expected 8, actual 9"
