@@ -11,7 +11,8 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import count
 from typing import IO
@@ -20,6 +21,7 @@ from recompile_watch.respond.worker_process import WORKER, Launch, environment_o
 
 _MESSAGE_BYTES = 1 << 16
 _REAP_S = 5.0
+_TICK_S = 0.1
 
 
 class Fork:
@@ -62,10 +64,14 @@ class Nursery:
             self._is_gone = False
             threading.Thread(target=self._listen, daemon=True).start()
 
-    def fork(self, launch: Launch) -> Fork | None:
-        """A process for one run, once torch is imported; None when there can be none."""
+    def fork(self, launch: Launch, should_stop: Callable[[], str | None]) -> Fork | None:
+        """A process for one run, once torch is imported; None when there can be none, or it is to be stopped."""
+        end = time.monotonic() + self._silence_s
         with self._news:
-            if not self._news.wait_for(lambda: self._is_ready or self._is_gone, self._silence_s) or self._is_gone:
+            while not self._news.wait_for(lambda: self._is_ready or self._is_gone, _TICK_S):
+                if should_stop() is not None or time.monotonic() > end:
+                    return None
+            if self._is_gone:
                 return None
             run = next(self._runs)
         changed = {name: value for name, value in environment_of(launch).items() if self._environment.get(name) != value}

@@ -79,14 +79,14 @@ class Process(Protocol):
 
 def run_worker(
     launch: Launch, on_progress: Callable[[Mapping[str, object]], None], should_stop: Callable[[], str | None],
-    fork: Callable[[Launch], Process | None] | None = None,
+    fork: Callable[[Launch, Callable[[], str | None]], Process | None] | None = None,
 ) -> Ending:  # fmt: skip
     """Runs the worker to its end. on_progress takes its progress records; should_stop gives the reason to end it now.
 
     fork: gives a process that serves already; an interpreter is started where it gives none.
     """
     try:
-        process = (fork(launch) if fork is not None else None) or subprocess.Popen(
+        process = (fork(launch, should_stop) if fork is not None else None) or subprocess.Popen(
             [launch.python, str(WORKER)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             env=environment_of(launch), start_new_session=True,
         )  # fmt: skip

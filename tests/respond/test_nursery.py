@@ -90,7 +90,7 @@ def test_without_torch_each_run_starts_an_interpreter(tmp_path: Path, imports: P
     """Its end tells what is wrong, as it does without a nursery."""
     (tmp_path / "torch/__init__.py").write_text(text)
     with nursery(launch(tmp_path)) as by:
-        assert by.fork(launch(tmp_path)) is None
+        assert by.fork(launch(tmp_path), lambda: None) is None
         ending = run(launch(tmp_path), by)
     assert ending.failure or (ending.outcome is not None and "torch cannot be imported" in str(ending.outcome["reason"]))
     assert not imports.exists()
@@ -100,7 +100,7 @@ def test_what_is_no_interpreter(tmp_path: Path) -> None:
     """A path that is not there, and a program that answers as a worker would."""
     for python in (str(tmp_path / "none"), honest(tmp_path), script(tmp_path, "print('hello')", "other")):
         with nursery(launch(tmp_path, python=python)) as by:
-            assert by.fork(launch(tmp_path, python=python)) is None
+            assert by.fork(launch(tmp_path, python=python), lambda: None) is None
 
 
 @pytest.mark.usefixtures("imports")
@@ -109,4 +109,12 @@ def test_a_nursery_that_is_killed_takes_its_forks_along(tmp_path: Path) -> None:
     (tmp_path / "w.py").write_text("import os, time\nos.kill(os.getppid(), 9)\ntime.sleep(600)\n")
     with nursery(launch(tmp_path)) as by:
         assert "killed by SIGKILL" in run(launch(tmp_path), by).failure
-        assert by.fork(launch(tmp_path)) is None
+        assert by.fork(launch(tmp_path), lambda: None) is None
+
+
+def test_waiting_for_torch_ends_when_it_is_to_stop(tmp_path: Path) -> None:
+    """An import that hangs holds up nobody."""
+    python = script(tmp_path, "import time\ntime.sleep(600)\n")
+    stops = iter([None, "the bot needs the machine"])
+    with nursery(launch(tmp_path, python=python)) as by:
+        assert by.fork(launch(tmp_path, python=python), lambda: next(stops)) is None
