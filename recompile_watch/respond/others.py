@@ -104,14 +104,19 @@ def shortened(text: str, pointer: str, room: int, *, is_escaped: bool) -> str:
     def size(part: str) -> int:
         return len(escape(part)) if is_escaped else len(part)
 
+    def fitting(end: str) -> int:
+        """How many characters fit in front of an end."""
+        low, high = 0, len(text)
+        while low < high:
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if size(text[:middle] + end) <= room else (low, middle - 1)
+        return low
+
     if size(text) <= room:
         return text
     end = f"\n… cut; all of it: {pointer}"
-    low, high = 0, len(text)
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if size(text[:middle] + end) <= room else (low, middle - 1)
-    return (text[:low].rstrip() + end) if low else text[: max(0, room - 1)] + "…"
+    length = fitting(end)
+    return text[:length].rstrip() + end if length else text[: fitting("…")] + "…"
 
 
 def _failure(said: Sequence[str]) -> Outcome:

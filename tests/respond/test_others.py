@@ -10,7 +10,7 @@ from urllib.parse import parse_qs
 import pytest
 from apprise import Apprise
 from apprise.plugins.custom_form import NotifyForm
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from recompile_watch import sender
@@ -102,6 +102,7 @@ def test_text_is_cut_to_what_the_service_takes() -> None:
 
 
 @given(st.text(max_size=400), st.integers(0, 300), st.booleans())
+@example('"', 2, True)  # one character that is six in HTML
 def test_a_cut_text_fits(text: str, room: int, is_escaped: bool) -> None:
     """Whatever the text and the room: the result fits, and a text that fits is unchanged."""
     short = shortened(text, "recompile-watch incidents show 17", room, is_escaped=is_escaped)
