@@ -52,14 +52,14 @@ def run(arguments: argparse.Namespace, _name: tuple[str, ...]) -> int:
     return status_code(found.report.status, arguments.fail_on or "warning")
 
 
-def analyzed(arguments: argparse.Namespace, command: str) -> Analyzed:
-    """What the sources hold, weighed by what the user says; for a decision, what was measured may stand alone."""
+def analyzed(arguments: argparse.Namespace, command: str, *, may_lack_log: bool = False) -> Analyzed:
+    """What the sources hold, weighed by what the user says. may_lack_log: what was measured, where a diagnosis is given, may stand alone."""
     if arguments.torch_version is not None and version_of(arguments.torch_version) is None:
         raise UsageError(f"--torch-version: '{arguments.torch_version}' is no version; write one such as 2.9.1")
     # Mistakes in files of the user's are told before anything is read.
     weights = _weights(arguments) if arguments.baseline or arguments.accept or arguments.diagnosis or arguments.state_dir else None
     known = load_catalog(arguments.models) if arguments.models is not None else None
-    inputs = inputs_of(arguments, command, needs_paths=command != "decide" or weights is None)
+    inputs = inputs_of(arguments, command, needs_paths=weights is None or not may_lack_log)
     from recompile_watch.cli.reading import Reader, analysed
 
     with progress_over(inputs.sources) as on_progress:

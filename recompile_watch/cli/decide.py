@@ -12,7 +12,7 @@ from recompile_watch.cli.output import write_result
 
 def run(arguments: argparse.Namespace, _name: tuple[str, ...]) -> int:
     """Writes the record; returns 0 when every model is decided on whole evidence, else unknown."""
-    found = analyzed(arguments, "decide")
+    found = analyzed(arguments, "decide", may_lack_log=True)
     from recompile_watch.report.record import record_of
 
     is_read = bool(arguments.paths) or bool(found.facts.sources)

@@ -4,8 +4,7 @@ from recompile_watch.core.diagnosis import Diagnosis
 from recompile_watch.report.diagnosis_arms import arms_of, asked_of
 from recompile_watch.report.diagnosis_rows import HEADER, control_text, facts_of, log_of, problems_of, rows_of, skipped_of
 from recompile_watch.report.diagnosis_sketch import sketch
-from recompile_watch.report.markdown import block, plain_text
-from recompile_watch.report.safe import safe
+from recompile_watch.report.markdown import block, lines_block, plain_text
 
 _MAX_TEXT = 2000
 
@@ -20,7 +19,7 @@ def diagnosis_to_markdown(diagnosis: Diagnosis, *, generated_at: str, tool_versi
     points = [f"* Confidence: {plain_text(verdict.confidence)}"]
     points += [f"* for: {plain_text(text)}" for text in verdict.because] + [f"* against: {plain_text(text)}" for text in verdict.against]
     parts.append("\n".join(points))
-    parts += [block("\n".join(safe(line, _MAX_TEXT) for line in verdict.settings))] if verdict.settings else []
+    parts += [lines_block(verdict.settings)] if verdict.settings else []
     parts += ["Look again when " + "; ".join(plain_text(one.text) for one in verdict.revisit_when) + "."] if verdict.revisit_when else []
     rows = [" | ".join(plain_text(cell) for cell in row) for row in rows_of(diagnosis)]
     parts.append("\n".join([f"| {' | '.join(HEADER)} |", f"|{' --- |' * len(HEADER)}", *(f"| {row} |" for row in rows)]))

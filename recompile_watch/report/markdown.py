@@ -1,7 +1,7 @@
 """The report as Markdown: for an issue, a pull request, a wiki page."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from recompile_watch.core.advice import Advice
 from recompile_watch.core.analysis import Report
@@ -82,7 +82,7 @@ def _decision(decision: Decision) -> str:
     lines.append(
         "\n".join([*(f"* for: {plain_text(text)}" for text in decision.because), *(f"* against: {plain_text(text)}" for text in decision.against)])
     )
-    lines += [block("\n".join(safe(line, _MAX_TEXT) for line in decision.settings))] if decision.settings else []
+    lines += [lines_block(decision.settings)] if decision.settings else []
     lines.append("Look again when " + "; ".join(plain_text(one.text) for one in decision.revisit_when) + ".")
     return "\n\n".join(lines)
 
@@ -134,6 +134,11 @@ def code(text: str) -> str:
     text = safe(text, _MAX_TEXT)
     ticks = "`" * (max(map(len, re.findall(r"`+", text)), default=0) + 1)
     return f"{ticks} {text} {ticks}" if "`" in text else f"`{text}`"
+
+
+def lines_block(lines: Iterable[str]) -> str:
+    """Lines to paste, as a block of code."""
+    return block("\n".join(safe(line, _MAX_TEXT) for line in lines))
 
 
 def block(text: str) -> str:

@@ -5,11 +5,10 @@ from collections.abc import Sequence
 from recompile_watch.core.analysis import Report
 from recompile_watch.core.decision import Decision
 from recompile_watch.core.findings import Evidence, Finding
-from recompile_watch.report.markdown import block, code, plain_text, sources_text
+from recompile_watch.report.markdown import code, lines_block, plain_text, sources_text
 from recompile_watch.report.safe import safe
 
 MAX_ROWS = 20
-_MAX_TEXT = 2000
 
 
 def record_of(report: Report, measured: Sequence[str], *, made_at: str, tool_version: str) -> str:
@@ -38,7 +37,7 @@ def _concerns(finding: Finding, decisions: Sequence[Decision], decision: Decisio
 def _decision(decision: Decision, findings: Sequence[Finding]) -> list[str]:
     parts = [f"## {plain_text(decision.model)}: {plain_text(decision.mode)}", f"Confidence: {plain_text(decision.confidence)}."]
     if decision.settings:
-        parts += ["Settings, to be in force before the process starts:", block("\n".join(safe(line, _MAX_TEXT) for line in decision.settings))]
+        parts += ["Settings, to be in force before the process starts:", lines_block(decision.settings)]
     parts += _list("### For", decision.because) + _list("### Against", decision.against)
     parts += ["### Evidence", _evidence(findings)] if findings else []
     conditions = [f"| `{safe(one.check)}` | {plain_text(f'{one.relation} {one.value}')} | {plain_text(one.text)} |" for one in decision.revisit_when]

@@ -168,7 +168,6 @@ def leave_home(channel: socket.socket, wake: tuple[int, int], fds: Sequence[int]
     for target, fd in enumerate(fds):
         os.dup2(fd, target)
         os.close(fd)
-    gc.enable()
 
 
 def import_torch() -> None:

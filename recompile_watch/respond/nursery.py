@@ -12,8 +12,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import count
 from typing import IO
 
@@ -24,19 +25,19 @@ _REAP_S = 5.0
 _TICK_S = 0.1
 
 
+@dataclass(slots=True)
 class Fork:
     """One run in a process of the nursery's, as `subprocess.Popen` shows its own."""
 
-    def __init__(self, nursery: "Nursery", pid: int, pipes: Sequence[IO[bytes]]) -> None:
-        self._nursery, self.pid = nursery, pid
-        self.stdin: IO[bytes] | None
-        self.stdout: IO[bytes] | None
-        self.stderr: IO[bytes] | None
-        self.stdin, self.stdout, self.stderr = pipes
+    nursery: "Nursery"
+    pid: int
+    stdin: IO[bytes] | None
+    stdout: IO[bytes] | None
+    stderr: IO[bytes] | None
 
     def wait(self, timeout: float) -> int:
         """How it ended: its status, or the negative number of a signal. Raises subprocess.TimeoutExpired."""
-        return self._nursery.wait(self.pid, timeout)
+        return self.nursery.wait(self.pid, timeout)
 
 
 class Nursery:
@@ -63,6 +64,8 @@ class Nursery:
             self._channel.send(json.dumps(launch.request).encode() + b"\n")
             self._is_gone = False
             threading.Thread(target=self._listen, daemon=True).start()
+        if self._process is None:
+            self._channel.close()
 
     def fork(self, launch: Launch, should_stop: Callable[[], str | None]) -> Fork | None:
         """A process for one run, once torch is imported; None when there can be none, or it is to be stopped."""
@@ -83,7 +86,7 @@ class Nursery:
             socket.send_fds(self._channel, [asked], inside)
             with self._news:
                 if self._news.wait_for(lambda: run in self._forked or self._is_gone, _REAP_S) and run in self._forked:
-                    return Fork(self, self._forked[run], pipes)
+                    return Fork(self, self._forked[run], *pipes)
         except OSError:
             pass  # it has died
         finally:

@@ -25,7 +25,7 @@ MAX_LOG_BYTES = 8 << 20
 _TICK_S = 0.2
 _CHUNK_BYTES = 1 << 16
 _REAP_S = 5.0
-# They must not decide what a candidate is.
+# What the surroundings say about compiling must not decide what a candidate is.
 _FOREIGN = ("TORCH_LOGS", "TORCH_TRACE", "TORCH_COMPILE", "TORCH_DYNAMO", "TORCHDYNAMO", "TORCHINDUCTOR", "TRITON_CACHE")
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from recompile_watch.core.errors import SourceError
 
 STANDARD_INPUT = "-"
-_STANDARD_INPUT_FD = 0
+STANDARD_INPUT_FD = 0
 _PIPE_BYTES = 1 << 16
 # Non-blocking, so that a FIFO that took a regular file's place cannot hang the open; no effect on regular files.
 OPEN_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -65,8 +65,8 @@ def opened(path: str, *, fifo_wait_s: float) -> Iterator[OpenFile]:
     within `fifo_wait_s`.
     """
     if path == STANDARD_INPUT:
-        os.fstat(_STANDARD_INPUT_FD)
-        yield OpenFile(_STANDARD_INPUT_FD, None)
+        os.fstat(STANDARD_INPUT_FD)
+        yield OpenFile(STANDARD_INPUT_FD, None)
         return
     fd = os.open(path, OPEN_FLAGS)
     try:

@@ -6,7 +6,6 @@ import errno
 import os
 import select
 import stat
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from itertools import chain
 from recompile_watch.sources.limits import ReadLimits, Unread
 from recompile_watch.sources.opening import (
     STANDARD_INPUT,
+    STANDARD_INPUT_FD,
     OpenFile,
     first_bytes,
     opened,
@@ -91,8 +91,8 @@ def is_quiet(source: SourceFile) -> bool:
     if source.path != STANDARD_INPUT:
         return False
     try:
-        return not select.select([sys.stdin], [], [], _QUIET_S)[0]
-    except (OSError, ValueError):  # closed, or a system that selects no files
+        return not select.select([STANDARD_INPUT_FD], [], [], _QUIET_S)[0]
+    except OSError:  # a system that selects no files
         return False
 
 
