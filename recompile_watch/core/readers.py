@@ -255,6 +255,11 @@ def _read_trailed(source: str, reasons_of: Reasons, record: Record, fields: Fiel
     return _read_compile_error(source, reasons_of, record, fields) if is_of_torch else []
 
 
+def _read_titled(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
+    """Somebody's words for a failure; nothing where the failure itself follows, which is an event of its own."""
+    return [] if record.gave_way else [sighting(source, record, fields)]
+
+
 def _is_aside(record: Record) -> bool:
     """True for an exception that torch tells of and has dealt with: chatter, a file of a cache, a kernel that autotuning does without."""
     head = record.head.torch
@@ -368,6 +373,7 @@ READERS: dict[str, Callable[[str, Reasons, Record, Fields], list[Sighting]]] = {
     "exception": _read_compile_error,
     "traceback": _read_traceback,
     "trailed": _read_trailed,
+    "titled": _read_titled,
     "quote": _read_quote,
     "profiler_table": _read_profiler,
     "compile_times": _read_compile_times,
