@@ -312,7 +312,7 @@ _AT = re.compile(r"\bat \d+:\d+:$")  # a place in a kernel; what is wrong there 
 _IN_KERNEL = re.compile(r"(?m)^(?P<error>[A-Z]\w*(?:Error|Exception)\([^\n]{1,280}|[A-Z]\w*(?:Error|Exception): [^\n]{1,280})")
 _LAST_WORDS = re.compile(
     rb"(?m)^(?:from user code:|Set TORCH(?:_LOGS|DYNAMO_VERBOSE)=|Set torch\._dynamo\.config\.verbose"
-    rb"|You can suppress this exception and fall|\s*\"?_orig_mod\.|[^\n]*\b(?:in|out|in_out)_ptr\d+\b)"
+    rb"|You can suppress this exception and fall|\s*\"?_orig_mod\.|While executing %|\s*target: aten\.|[^\n]*\b(?:in|out|in_out)_ptr\d+\b)"
 )
 _FROM_USER_CODE = re.compile(rb"from user code:\n(?:\s+[^\n]*\n?)+")
 
