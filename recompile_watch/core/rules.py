@@ -18,16 +18,16 @@ from recompile_watch.core.errors import RuleError
 SEVERITIES = ("info", "warning", "critical")
 READERS = frozenset(
     {
-        "recompile", "autograd_miss", "limit_hit", "limit_error", "graph_break", "cudagraph_skip", "overwritten", "exception", "traceback", "trailed", "titled",
-        "strategy_table", "strategy_lines", "validation_losses", "daily_returns", "quote", "profiler_table", "compile_times",
+        "recompile", "autograd_miss", "limit_hit", "limit_error", "graph_break", "cudagraph_skip", "overwritten", "exception", "traceback", "trailed",
+        "titled", "strategy_table", "strategy_lines", "validation_losses", "daily_returns", "quote", "profiler_table", "compile_times",
     }
 )  # fmt: skip
 _TYPES = {"int", "float", "bool", "str", "optional_float"}
 _KEYS = {
     "id": str, "event": str, "title": str, "severity": str, "why": str, "docs": str, "torch": str,
     "literal": (str, list), "pattern": str, "anywhere": bool, "continues": list, "indented": bool, "leads": str, "ends": str, "orphan": str,
-    "prefix": str, "unless": list, "second": str, "finds": list, "types": dict, "values": dict, "needs": list, "reader": str, "inside": bool, "after_blank": bool,
-    "fallback": bool, "gives_way": bool, "bulk": bool, "max_lines": int, "match": list, "no_match": list,
+    "prefix": str, "unless": list, "second": str, "finds": list, "types": dict, "values": dict, "needs": list, "reader": str, "inside": bool,
+    "after_blank": bool, "fallback": bool, "gives_way": bool, "bulk": bool, "max_lines": int, "match": list, "no_match": list,
 }  # fmt: skip
 _REQUIRED = ("id", "event", "title", "severity", "why", "literal", "pattern")
 _OPTIONS = re2.Options()

@@ -27,7 +27,8 @@ _HEADER = re.compile(
 _RUNS = re.compile(
     r"torch(?:/_|)dynamo/(?:eval_frame (?:_fn|__call__|inner|forward|wrapper|compile_wrapper|_call_lazy_check|fn)$"
     r"|external_utils |decorators |polyfills)"
-    r"|torch/_functorch/(?:_aot_autograd/(?:runtime_wrappers (?!_backward_prologue|process_runtime_tangent|coerce_)|utils |subclass_utils )|(?:apis|vmap|eager_transforms|functional_call|pyfunctorch) "
+    r"|torch/_functorch/_aot_autograd/(?:runtime_wrappers (?!_backward_prologue|process_runtime_tangent|coerce_)|utils |subclass_utils )"
+    r"|torch/_functorch/(?:(?:apis|vmap|eager_transforms|functional_call|pyfunctorch) "
     r"|aot_autograd (?:forward|backward|wrapper|new_func|g|inner|runtime_wrapper|call_func\w*|debug_compiled_function|boxed_forward)$)"
     r"|torch/_inductor/(?:output_code |hooks |utils |runtime/runtime_utils )"
     r"|torch/_inductor/(?:compile_fx (?:run|wrapper|__call__)$|codecache (?:__call__|_run_from_cache)$)"
