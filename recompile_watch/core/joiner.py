@@ -278,9 +278,10 @@ class Joiner:
             return None
         if rule.prefix is not None and rule.prefix.search(piece.torch) is None:
             return None
-        if rule.unless is not None and (rule.unless.search(piece.text) or rule.unless.search(self._raw)):
-            return None
-        return rule.pattern.search(piece.text) if rule.anywhere else rule.pattern.match(piece.text if piece.torch else piece.text.lstrip())
+        text = piece.text if rule.anywhere or piece.torch else piece.text.lstrip()
+        match = rule.pattern.search(text) if rule.anywhere else rule.pattern.match(text)
+        is_refused = match is not None and rule.unless is not None and bool(rule.unless.search(piece.text) or rule.unless.search(self._raw))
+        return None if is_refused else match
 
     def _candidates(self, text: bytes) -> list[Rule]:
         """The rules one of whose literals stands in the text, in the order of the rules.
