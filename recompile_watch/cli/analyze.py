@@ -6,6 +6,7 @@ What weighs and renders the report is loaded when it is needed: with several job
 import argparse
 import importlib.util
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -42,7 +43,7 @@ def run(arguments: argparse.Namespace, _name: tuple[str, ...]) -> int:
     """Analyses the sources, writes the report, returns the exit status."""
     if arguments.format == "html":
         _require(HTML_NEEDS)
-    found = analyzed(arguments, "analyze")
+    found = analyzed(arguments, "analyze", meanwhile=lambda: _load(arguments.format))
     from recompile_watch.cli.rendering import rendered
 
     write_result(rendered(found.report, arguments), arguments.output)
@@ -52,8 +53,17 @@ def run(arguments: argparse.Namespace, _name: tuple[str, ...]) -> int:
     return status_code(found.report.status, arguments.fail_on or "warning")
 
 
-def analyzed(arguments: argparse.Namespace, command: str, *, may_lack_log: bool = False) -> Analyzed:
-    """What the sources hold, weighed by what the user says. may_lack_log: what was measured, where a diagnosis is given, may stand alone."""
+def _load(wanted: str) -> None:
+    from recompile_watch.cli.rendering import load
+
+    load(wanted)
+
+
+def analyzed(arguments: argparse.Namespace, command: str, *, may_lack_log: bool = False, meanwhile: Callable[[], None] | None = None) -> Analyzed:
+    """What the sources hold, weighed by what the user says.
+
+    may_lack_log: what was measured, where a diagnosis is given, may stand alone. meanwhile: done while other processes read.
+    """
     if arguments.torch_version is not None and version_of(arguments.torch_version) is None:
         raise UsageError(f"--torch-version: '{arguments.torch_version}' is no version; write one such as 2.9.1")
     # Mistakes in files of the user's are told before anything is read.
@@ -65,6 +75,8 @@ def analyzed(arguments: argparse.Namespace, command: str, *, may_lack_log: bool 
     with progress_over(inputs.sources) as on_progress:
         reader = Reader(inputs.rules, inputs.matcher, inputs.options, on_progress)
         read = reader.begin(inputs.sources)
+        if meanwhile is not None:
+            meanwhile()
         catalog = known if known is not None else load_catalog()
         analysis = analysed(inputs.rules, read)
     env_files, env_errors = read_env_files(catalog.models, arguments.models)

@@ -1,12 +1,18 @@
 """What an analysis found, as the report in the format that the user wants."""
 
 import argparse
+import importlib
 import sys
 from datetime import UTC, datetime
 
 from recompile_watch import __version__
 from recompile_watch.cli.output import STANDARD_OUTPUT, is_color_wanted
 from recompile_watch.core.analysis import Report
+
+
+def load(wanted: str) -> None:
+    """Loads what a format needs, which takes a while: good to have done while other processes read."""
+    importlib.import_module(f"recompile_watch.report.{wanted}")
 
 
 def rendered(report: Report, arguments: argparse.Namespace) -> str:

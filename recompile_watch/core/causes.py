@@ -8,13 +8,14 @@ import re
 from collections.abc import Callable
 
 from recompile_watch.core.events import Reason
+from recompile_watch.core.late import pattern
 
-_ENTRY = re.compile(r"(?P<entry>!?\d{1,9}/\d{1,9}(?:/\d{1,9})?(?:_\d{1,9})?):(?: |$)")
+_ENTRY = pattern(r"(?P<entry>!?\d{1,9}/\d{1,9}(?:/\d{1,9})?(?:_\d{1,9})?):(?: |$)")
 _QUOTED = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
-_HINT = re.compile(r"\s*\(HINT: ")
-_PARAMETER_HINT = re.compile(r"\.? Guard failed on a parameter, consider using ")
+_HINT = pattern(r"\s*\(HINT: ")
+_PARAMETER_HINT = pattern(r"\.? Guard failed on a parameter, consider using ")
 # Forms whose end is known: what stands behind them in a log whose newlines are gone is not part of the guard.
-_KNOWN_END = re.compile(
+_KNOWN_END = pattern(
     r"(?:tensor '.{1,300}?' (?:size|stride|rank|dtype|Tensor device index) mismatch(?: at index \d+)?\."
     r" [Ee]xpected (?:device index to be )?\S+?, actual [\w-]+"
     r"|expected type of '.{1,300}?' to be a tensor type, '? ?but found <class '[^'\n]{1,200}'>"
@@ -26,15 +27,15 @@ _KNOWN_END = re.compile(
     rf"|[^\s'\"=]+(?:{_QUOTED}|[^\s'\"=])* == (?:-?\d+(?:\.\d+)?(?:e[+-]?\d+)?|True|False|None|{_QUOTED})"
     r")(?=\s+(?!and\b|or\b|[-+*/%<>=)&|]))"
 )
-_LEFT_VALUE = re.compile(r", with LHS value: .*", re.DOTALL)  # torch of October 2023 shows what the guard met
-_STACK = re.compile(r"\s+(?:- )?User stack trace:")
+_LEFT_VALUE = pattern(r", with LHS value: .*", re.DOTALL)  # torch of October 2023 shows what the guard met
+_STACK = pattern(r"\s+(?:- )?User stack trace:")
 
 _INT = r"-?\d+"
 _FLOAT = r"-?(?:\d+\.\d*(?:e[+-]?\d+)?|\d+e[+-]?\d+|inf|nan)|float\('-?(?:inf|nan)'\)"
-_EQUALS = re.compile(rf"(?P<left>.+?) (?:==|!=) (?:(?P<bool>True|False)|(?P<int>{_INT})|(?P<float>{_FLOAT})|(?P<str>{_QUOTED})|(?P<none>None))")
-_ZERO_ONE = re.compile(r"2 <= \S+\.size\(\)\[\d+\](?: <= (?:2147483647|9223372036854775807))?")  # no size fails on such an upper bound
-_CACHE_PATH = re.compile(r"_current_idx\b|(?:^|[\W_])(?:kv|k|v|key|value|past|static|dynamic)*_?caches?(?=\W|$)|past_key_values?\b")
-_MODULE_PATH = re.compile(r"\._(?:modules|parameters|buffers)\[")
+_EQUALS = pattern(rf"(?P<left>.+?) (?:==|!=) (?:(?P<bool>True|False)|(?P<int>{_INT})|(?P<float>{_FLOAT})|(?P<str>{_QUOTED})|(?P<none>None))")
+_ZERO_ONE = pattern(r"2 <= \S+\.size\(\)\[\d+\](?: <= (?:2147483647|9223372036854775807))?")  # no size fails on such an upper bound
+_CACHE_PATH = pattern(r"_current_idx\b|(?:^|[\W_])(?:kv|k|v|key|value|past|static|dynamic)*_?caches?(?=\W|$)|past_key_values?\b")
+_MODULE_PATH = pattern(r"\._(?:modules|parameters|buffers)\[")
 
 
 def parse_reason(raw: str, function: str | None = None) -> Reason:
@@ -139,7 +140,7 @@ _FORMS: tuple[tuple[str, str | Callable[[str, str], str]], ...] = (
     (r"not [\w.\[\]'\"]+$", "container_length"),
 )
 # All forms as one pattern: which alternative matched names the cause.
-_FORM = re.compile("|".join(f"(?P<f{number}>{pattern})" for number, (pattern, _) in enumerate(_FORMS)), re.DOTALL)
+_FORM = pattern("|".join(f"(?P<f{number}>{form})" for number, (form, _) in enumerate(_FORMS)), re.DOTALL)
 
 
 def _classify_expression(raw: str, text: str, function: str | None) -> str:

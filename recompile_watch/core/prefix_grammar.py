@@ -8,6 +8,7 @@ import re
 from typing import NamedTuple
 
 from recompile_watch.core.compile_id import COMPILE_ID
+from recompile_watch.core.late import pattern
 
 
 class Stamp(NamedTuple):
@@ -66,12 +67,12 @@ MONTH_NAMES = (b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b
 MONTHS = rb"(?:" + b"|".join(MONTH_NAMES) + rb")"
 DAYS = rb"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)"
 
-ANSI = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
+ANSI = pattern(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 # Colours whose escape byte a viewer ate or syslog spelled out: "[1;36m", "#033[0m".
-ANSI_WRECK = re.compile(rb"#033\[[\d;]{0,12}m|(?<![\w\]])\[(?:0|\d{1,3}(?:;\d{1,3})+)m")
-BREAK = re.compile(rb"<br ?/?>\s*$")
-ENTITY = re.compile(rb"&(?:gt|lt|amp|quot|apos|nbsp|#\d{1,6}|#x[0-9a-fA-F]{1,6});")
-GLOG = re.compile(
+ANSI_WRECK = pattern(rb"#033\[[\d;]{0,12}m|(?<![\w\]])\[(?:0|\d{1,3}(?:;\d{1,3})+)m")
+BREAK = pattern(rb"<br ?/?>\s*$")
+ENTITY = pattern(rb"&(?:gt|lt|amp|quot|apos|nbsp|#\d{1,6}|#x[0-9a-fA-F]{1,6});")
+GLOG = pattern(
     rb"[VDIWECF](?P<stamp>\d{4} \d\d:\d\d:\d\d(?:\.\d{1,9})?) +"
     rb"(?:(?P<pid>\d{1,20}) +)?"
     rb"(?:(?:[A-Za-z]:\\[^\]\n]{1,300}?|[^\s\]\[:\"']{1,300}):\d+\](?: |$))?"
@@ -79,125 +80,125 @@ GLOG = re.compile(
     rb"(?:\[(?P<artifact>__\w+)\](?: |$))?"
 )
 # Inside a line only the full form counts: five fields that no application prints by chance.
-GLOG_INSIDE = re.compile(
+GLOG_INSIDE = pattern(
     rb"(?:\[(?:rank|default)\d+\]:\s?)*"
     rb"[VDIWEC]\d{4} \d\d:\d\d:\d\d\.\d{6} \d{1,20} (?:[A-Za-z]:\\[^\]\n]{1,300}?|[^\s\]\[:\"']{1,300}):\d+\](?= |$)"
 )
-BRACKET_TORCH = re.compile(
+BRACKET_TORCH = pattern(
     rb"(?:\[(?P<stamp>" + ISO + rb")\] (?:\[(?P<cid>" + COMPILE_ID + rb")\] )?)?"
     rb"(?P<logger>[Tt]orch(?:dynamo|inductor)?(?:\.\w+)*?(?:\.__(?P<tag>\w+))?):? \[?(?:" + LEVEL + rb"|CODE)\](?: |$)"
 )
 # A glog prefix of which the copying person left only the end, or took the time and the number out:
 # ".../torch/_dynamo/guards.py:2772] [16/8] [__recompiles] ", "[0/8] ".
-GLOG_STUMP = re.compile(
+GLOG_STUMP = pattern(
     rb"(?:(?:[VDIWEC](?:\d{4})? +)?[\w./\\~-]{0,300}\b\w+\.py:\d+\](?: |$)(?:\[(?P<cid>"
     + COMPILE_ID
     + rb")\](?: |$))?(?:\[(?P<artifact>__\w+)\](?: |$))?"
     rb"|\[(?P<cid2>\d{1,6}/\d{1,6}(?:_\d+)?)\] (?:\[(?P<artifact2>__\w+)\](?: |$))?|\[(?P<artifact3>__\w+)\](?: |$))"
 )
 # The same with its beginning lost inside the date or the time: "19:36:39.653000 19376 torch/_dynamo/guards.py:964] [3/8] ".
-GLOG_CUT = re.compile(
+GLOG_CUT = pattern(
     rb"(?:\d{1,4} )?\d\d:\d\d:\d\d\.\d{6} (?P<pid>\d{1,20}) (?:[A-Za-z]:\\[^\]\n]{1,300}?|[^\s\]\[:\"']{1,300}):\d+\](?: |$)"
     rb"(?:\[(?P<cid>" + COMPILE_ID + rb")\](?: |$))?(?:\[(?P<artifact>__\w+)\](?: |$))?"
 )
 # The end of a bracket prefix's date: "27 21:42:30,628] " in front of the logger's name.
-BRACKET_CUT = re.compile(rb"(?:[\d-]{1,10} )?\d\d:\d\d:\d\d,\d{3}\] (?=(?:\[[\d/_]{1,20}\] )?torch[\w.]{0,80}: \[)")
-BRACKET_INSIDE = re.compile(
+BRACKET_CUT = pattern(rb"(?:[\d-]{1,10} )?\d\d:\d\d:\d\d,\d{3}\] (?=(?:\[[\d/_]{1,20}\] )?torch[\w.]{0,80}: \[)")
+BRACKET_INSIDE = pattern(
     rb"(?:\[(?:rank|default)\d+\]:\s?)*"
     rb"\[" + ISO + rb"\] (?:\[" + COMPILE_ID + rb"\] )?[Tt]orch(?:dynamo|inductor)?(?:\.\w+)*: \[" + LEVEL + rb"\] "
 )
 # The basic format of Python's logging, behind what a program printed without a newline.
-BASIC_INSIDE = re.compile(rb"(?<=\s)(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):torch(?:dynamo|inductor|\._dynamo|\._inductor)(?:\.\w+)*:(?=\S)")
-TORCH_AHEAD = re.compile(
+BASIC_INSIDE = pattern(rb"(?<=\s)(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):torch(?:dynamo|inductor|\._dynamo|\._inductor)(?:\.\w+)*:(?=\S)")
+TORCH_AHEAD = pattern(
     rb"[\s>*`_#~|-]{1,60}(?=(?:\[(?:rank|default)\d+\]:\s?)*[VDIWEC]\d{4} \d\d:\d\d:\d\d|\[(?:rank|default)\d+\]:"
     rb"|[Tt]orch(?:dynamo|inductor|\._dynamo|\._inductor)[\w.]{0,80}: \[" + LEVEL + rb"\])"
 )
 # A notebook, or an editor, makes links of the paths in its output: "[/app/m.py:38](https://file+.vscode-resource…/m.py:38)".
-LINK = re.compile(rb"\[([^\[\]\s]{0,400}[/\\][^\[\]\s]{1,400})\]\((?:https?|file|vscode)[^()\s]{1,2000}\)")
+LINK = pattern(rb"\[([^\[\]\s]{0,400}[/\\][^\[\]\s]{1,400})\]\((?:https?|file|vscode)[^()\s]{1,2000}\)")
 
-TORCH_STARTS = re.compile(rb"[VDIWEC]\d{4} \d\d:\d\d:\d\d|\[(?:rank|default)\d+\]:|\[" + ISO + rb"\] (?:\[[\d/_]+\] )?torch")
-INDENTED_HEADER = re.compile(rb"[ \t]{1,12}(?=" + LEVEL + rb":[\w.]+:\S|20\d\d-\d\d-\d\d[ T]\d\d:\d\d:\d\d)")
-RANK = re.compile(rb"\[(?:rank|Rank|RANK):?[ =]?(?P<rank>\d{1,6})\]:?\s?|rank(?P<rank2>\d{1,6}): ")
-ROLE = re.compile(rb"\[[a-z_-]{1,40}\d{1,6}\]:\s?")
+TORCH_STARTS = pattern(rb"[VDIWEC]\d{4} \d\d:\d\d:\d\d|\[(?:rank|default)\d+\]:|\[" + ISO + rb"\] (?:\[[\d/_]+\] )?torch")
+INDENTED_HEADER = pattern(rb"[ \t]{1,12}(?=" + LEVEL + rb":[\w.]+:\S|20\d\d-\d\d-\d\d[ T]\d\d:\d\d:\d\d)")
+RANK = pattern(rb"\[(?:rank|Rank|RANK):?[ =]?(?P<rank>\d{1,6})\]:?\s?|rank(?P<rank2>\d{1,6}): ")
+ROLE = pattern(rb"\[[a-z_-]{1,40}\d{1,6}\]:\s?")
 # mpirun's tag, with ctime's date in front of it or without a tag, and that of Open MPI 5; a blank more is the message's own.
-MPI = re.compile(rb"\[(?:[\w.@-]{1,120}@)?\d+,(?:mpirank:)?(?P<rank>\d+)(?:,[\w.-]{1,120})?\]<std(?:out|err)>:(?: (?! ))?")
-MPI_DATED = re.compile(
+MPI = pattern(rb"\[(?:[\w.@-]{1,120}@)?\d+,(?:mpirank:)?(?P<rank>\d+)(?:,[\w.-]{1,120})?\]<std(?:out|err)>:(?: (?! ))?")
+MPI_DATED = pattern(
     DAYS + rb" (?P<day>" + MONTHS + rb" [ \d]\d) (?P<clock>\d\d:\d\d:\d\d) (?P<year>\d{4})(?:\[\d+,(?P<rank>\d+)\])?<std(?:out|err)>:(?: (?! ))?"
 )
 _PROCESS = rb"\bpid=(?P<pid>\d{1,10})(?:, ip=[\w.:-]{1,60})?\)\s?"
 _NESTED = rb"(?:\((?:[^()\n]|\([^()\n]{0,80}\)){0,80}\))?"  # a Ray actor names its task: "MapWorker(MapBatches(Stage))"
-WORKER = re.compile(rb"\((?P<name>[^()\n]{0,120}?" + _NESTED + rb"[^()\n]{0,60}?)" + _PROCESS)
-WORKER_CUT = re.compile(rb"(?P<name>[A-Z]\w{2,60}" + _NESTED + rb" )" + _PROCESS)  # its first parenthesis was not copied
-WORKER_RANK = re.compile(rb"\brank=(\d{1,6})\b")
-SLURM = re.compile(rb" {0,6}\d{1,6}: |\d{1,8}:(?=\[|[VDIWEC]\d{4} )")
-CI_TABS = re.compile(rb"[^\t\n]{1,120}\t[^\t\n]{1,120}\t(?=(?:\xef\xbb\xbf)?\d{4}-)")
-CI_STREAM = re.compile(rb"\d\d[OE][ +]")
-POD = re.compile(rb"\[pod/[^\]\s]{1,300}\] ")
-PODMAN = re.compile(rb"\[[\w.-]{1,120}\] *\| ")
-PM2 = re.compile(rb"\d{1,4}\|[\w.@-]{1,60} *\| ")
+WORKER = pattern(rb"\((?P<name>[^()\n]{0,120}?" + _NESTED + rb"[^()\n]{0,60}?)" + _PROCESS)
+WORKER_CUT = pattern(rb"(?P<name>[A-Z]\w{2,60}" + _NESTED + rb" )" + _PROCESS)  # its first parenthesis was not copied
+WORKER_RANK = pattern(rb"\brank=(\d{1,6})\b")
+SLURM = pattern(rb" {0,6}\d{1,6}: |\d{1,8}:(?=\[|[VDIWEC]\d{4} )")
+CI_TABS = pattern(rb"[^\t\n]{1,120}\t[^\t\n]{1,120}\t(?=(?:\xef\xbb\xbf)?\d{4}-)")
+CI_STREAM = pattern(rb"\d\d[OE][ +]")
+POD = pattern(rb"\[pod/[^\]\s]{1,300}\] ")
+PODMAN = pattern(rb"\[[\w.-]{1,120}\] *\| ")
+PM2 = pattern(rb"\d{1,4}\|[\w.@-]{1,60} *\| ")
 # A pod's name ends in letters that Kubernetes draws without vowels (rand.SafeEncodeString); its container follows, as stern prints them.
-STERN = re.compile(rb"(?:[a-z0-9][a-z0-9-]{0,62} )?[a-z0-9][a-z0-9.-]{0,240}-[bcdfghjklmnpqrstvwxz2456789]{5} [a-z0-9][a-z0-9-]{0,62} ")
+STERN = pattern(rb"(?:[a-z0-9][a-z0-9-]{0,62} )?[a-z0-9][a-z0-9.-]{0,240}-[bcdfghjklmnpqrstvwxz2456789]{5} [a-z0-9][a-z0-9-]{0,62} ")
 # What launchers put in front of every line and a message can begin with just as well: it is a tag where a message begins behind it.
-TAG = re.compile(
+TAG = pattern(
     rb"(?=[\w.-]{0,100}\d)(?:[a-z][a-z0-9.-]{0,100}|[A-Z][A-Z0-9-]{0,62}): "  # a host, of pdsh and clush: clusters number theirs
     rb"|\[\d{1,6}\] "  # the rank, of mpiexec -l
     rb"|[a-z0-9][a-z0-9.-]{0,240}-\d{1,4} [a-z][a-z0-9-]{0,62} "  # a pod of a stateful set and its container, of stern
     rb"|\[[a-z0-9][a-z0-9.-]{0,240}-[a-z0-9]{1,10}(?: [a-z0-9-]{1,63})?\] |[a-z0-9.-]{1,240}/[a-z0-9.-]{1,240}\[[a-z0-9-]{1,63}\]: "  # kubetail, kail
     rb"|[a-z][\w-]{0,62}/\d{1,6} |\S{1,200}\t|E {3}"  # a replica, of torchx; a job's argument, of parallel --tag; pytest's mark of an error
 )
-COMPOSE = re.compile(rb"[A-Za-z0-9][\w.@-]{0,160}\s{0,40}\|(?: |$)")
-CRI = re.compile(rb"(?P<stamp>" + ISO + rb")(?P<zone>Z|[+-]\d\d:\d\d) (?P<stream>stdout|stderr) (?P<flag>[FP])(?: |$)")
-CRI_INSIDE = re.compile(rb"(?<![^\s>])\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{1,9}(?:Z|[+-]\d\d:\d\d) std(?:out|err) [FP] ")
+COMPOSE = pattern(rb"[A-Za-z0-9][\w.@-]{0,160}\s{0,40}\|(?: |$)")
+CRI = pattern(rb"(?P<stamp>" + ISO + rb")(?P<zone>Z|[+-]\d\d:\d\d) (?P<stream>stdout|stderr) (?P<flag>[FP])(?: |$)")
+CRI_INSIDE = pattern(rb"(?<![^\s>])\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{1,9}(?:Z|[+-]\d\d:\d\d) std(?:out|err) [FP] ")
 # The time of syslog and journald, then host, program and process; ts, of moreutils, prints the time alone.
-SYSLOG = re.compile(
+SYSLOG = pattern(
     rb"(?:<\d{1,3}>)?(?P<day>" + MONTHS + rb" [ \d]\d) (?P<clock>\d\d:\d\d:\d\d(?:\.\d{1,9})?) "
     rb"(?:(?P<id>[\w.-]{1,255} [^\s\[:\d][^\s\[:]{0,127}(?=[:\[])|[^\s\[:\d][^\s\[:]{0,127}(?=\[\d))(?:\[(?P<pid>\d{1,10})\])?: ?)?"
 )
 # journalctl --no-hostname leaves the host out; Heroku names a process type: "app[worker.1]".
 LOGGED_BY = rb"(?P<id>(?:[\w.-]{1,255} )?[^\s\[:]{1,128}\[(?P<pid>[\w.-]{1,40})\]): ?"
 _ISO_ZONED = rb"(?P<stamp>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,6})?[+-]\d\d:?\d\d) "
-JOURNAL_ISO = re.compile(_ISO_ZONED + LOGGED_BY)
-RSYSLOG = re.compile(_ISO_ZONED + rb"(?P<id>[\w.-]{1,255} [^\s\[:\d][^\s\[:]{0,127}): ?")  # a program that gives no process
-JOURNAL_FULL = re.compile(DAYS + rb" (?P<stamp>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{6})?(?: UTC)?)(?: [A-Z]{3,5}| [+-]\d\d)? " + LOGGED_BY)
-JOURNAL_UNIX = re.compile(rb"(?P<epoch>\d{10}\.\d{6}) " + LOGGED_BY)
-JOURNAL_MONOTONIC = re.compile(rb"\[ {0,8}\d{1,10}\.\d{6}(?: < {0,8}\d{1,10}\.\d{6} ?>)?\] " + LOGGED_BY)
+JOURNAL_ISO = pattern(_ISO_ZONED + LOGGED_BY)
+RSYSLOG = pattern(_ISO_ZONED + rb"(?P<id>[\w.-]{1,255} [^\s\[:\d][^\s\[:]{0,127}): ?")  # a program that gives no process
+JOURNAL_FULL = pattern(DAYS + rb" (?P<stamp>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{6})?(?: UTC)?)(?: [A-Z]{3,5}| [+-]\d\d)? " + LOGGED_BY)
+JOURNAL_UNIX = pattern(rb"(?P<epoch>\d{10}\.\d{6}) " + LOGGED_BY)
+JOURNAL_MONOTONIC = pattern(rb"\[ {0,8}\d{1,10}\.\d{6}(?: < {0,8}\d{1,10}\.\d{6} ?>)?\] " + LOGGED_BY)
 # "aws logs tail": the name of a log stream has slashes.
-LOG_STREAM = re.compile(rb"(?P<stamp>" + ISO + rb")(?P<zone>[+-]\d\d:?\d\d) (?P<id>[\w$.-]{1,128}(?:/[\w$.\[\]-]{1,128}){1,6}) ")
+LOG_STREAM = pattern(rb"(?P<stamp>" + ISO + rb")(?P<zone>[+-]\d\d:?\d\d) (?P<id>[\w$.-]{1,128}(?:/[\w$.\[\]-]{1,128}){1,6}) ")
 # A machine, its region and the level, as Fly prints them.
-FLY = re.compile(rb"(?P<stamp>" + ISO + rb")(?P<zone>Z) (?P<id>app\[\w{4,32}\] [a-z]{3}) \[" + LEVEL + rb"\] ?")
-TAI64N = re.compile(rb"@[0-9a-f]{24} ")  # multilog and s6
+FLY = pattern(rb"(?P<stamp>" + ISO + rb")(?P<zone>Z) (?P<id>app\[\w{4,32}\] [a-z]{3}) \[" + LEVEL + rb"\] ?")
+TAI64N = pattern(rb"@[0-9a-f]{24} ")  # multilog and s6
 # Airflow: a time, the place of its own that prints, its level.
-AIRFLOW = re.compile(
+AIRFLOW = pattern(
     rb"\[(?P<stamp>\d{4}-\d\d-\d\d(?:, |T)\d\d:\d\d:\d\d(?:\.\d{1,6})?)(?P<zone>" + ZONE + rb")\] \{[\w./-]{1,120}:\d{1,6}\} " + LEVEL + rb" - "
 )
 # Month or day first: such a time is none. The level behind it makes it a header.
-DAY_OF_YEAR = re.compile(
+DAY_OF_YEAR = pattern(
     rb"\d\d/\d\d/\d\d \d\d:\d\d:\d\d " + LEVEL + rb" [\w.$]{1,120}: |\d\d/\d\d/\d{4} \d\d:\d\d:\d\d - " + LEVEL + rb" - (?:[A-Za-z_][\w.]{0,120} - )?"
 )
-RFC5424 = re.compile(
+RFC5424 = pattern(
     rb"<\d{1,3}>1 (?P<stamp>" + ISO + rb"(?:Z|[+-]\d\d:\d\d)) (?P<id>\S{1,255} \S{1,128} (?P<pid>\d{1,10}|-|\S{1,128}) \S{1,64}) "
     rb"(?:-|(?:\[(?:[^\]\\]|\\.)*\])+)(?: |$)(?:\xef\xbb\xbf)?"
 )
-QUOTE = re.compile(rb"(?:> ?)+")
+QUOTE = pattern(rb"(?:> ?)+")
 
-DIALECT_A = re.compile(
+DIALECT_A = pattern(
     rb"(?P<stamp>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) UTC \| [^|\n]{1,40}E[SD]T \| [^|\n]{1,40}NZ[SD]T \| "
     rb"(?:\S+?:[^:\n]{1,120}:\d+ )?(?:\| )?" + LEVEL + rb" \| ?"
 )
-DIALECT_A_OLD = re.compile(
+DIALECT_A_OLD = pattern(
     rb"(?P<nz>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) NZ[SD]T \| (?P<stamp>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) (?P<zone>E[SD]T) \| " + LEVEL + rb" \| ?"
 )
-DIALECT_B = re.compile(rb"(?P<stamp>" + ISO + rb")(?P<zone>[+-]\d\d:?\d\d)? \| " + LEVEL + rb" *\| (?:[\w.<>]+:[^:\n]{1,120}:\d+ - ?)?")
-STAMP = re.compile(
+DIALECT_B = pattern(rb"(?P<stamp>" + ISO + rb")(?P<zone>[+-]\d\d:?\d\d)? \| " + LEVEL + rb" *\| (?:[\w.<>]+:[^:\n]{1,120}:\d+ - ?)?")
+STAMP = pattern(
     rb"(?P<bracket>\[)?(?P<stamp>"
     + ISO
     + rb")(?P<zone>"
     + ZONE
     + rb")?(?(bracket)(?: [\w =:]{1,30})?\])(?P<sep> - | ?\| ?|: |:|,? (?: *(?=[A-Z]{4,8}\b|\|))?|$|(?=\[))"
 )
-CLOCK = re.compile(rb"(?:(?P<date>\d\d-\d\d) )?(?P<clock>\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)(?: - | \| |: | {1,2}|$)")
+CLOCK = pattern(rb"(?:(?P<date>\d\d-\d\d) )?(?P<clock>\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)(?: - | \| |: | {1,2}|$)")
 # A header token ends in a separator that prose has not; exception names and torch's own words are message, not header.
-TOKEN = re.compile(
+TOKEN = pattern(
     rb"(?!\[ERROR FORMATTING)(?:"
     rb"\[?" + LEVEL + rb"\]?(?: - | *\| ?|: ?| +|$|(?=\[))"
     rb"|\w{0,40}Thread:\d{1,10} (?=\[)|\[[\w./:<>() -]{1,120}\](?: - |: | (?: +(?=\[|" + LEVEL + rb"\b))?|$|(?=\[))"
@@ -205,15 +206,15 @@ TOKEN = re.compile(
     rb"(?:[A-Za-z_][\w-]*(?:\.[\w-]+)*|[\w.-]+\.py:\d+(?: \w+\(\))?|[\w.]+:[\w<>.]+:\d+|MainThread|\d{1,10})(?: - | ?\| |\||: |:(?=\S))"
     rb")"
 )
-LEVEL_FIRST = re.compile(rb"\[?" + LEVEL + rb"\]?(?: - | *\| |:(?=[\w.]+:)|: ?| +(?=\d\d-\d\d |\[|\d{4}-|torch))")
-BASIC_LOGGER = re.compile(rb"[\w.]+:(?! )")
-TORCH_LOGGER = re.compile(rb"torch(?:dynamo|inductor)?(?:\.[a-z_]\w*)*: ")
-BOLD = re.compile(rb"^([\s>]*)\*\*(.*?)\*\*\r?$")
-REPEATED = re.compile(rb"\s*\[repeated \d+x across cluster\].*$")
+LEVEL_FIRST = pattern(rb"\[?" + LEVEL + rb"\]?(?: - | *\| |:(?=[\w.]+:)|: ?| +(?=\d\d-\d\d |\[|\d{4}-|torch))")
+BASIC_LOGGER = pattern(rb"[\w.]+:(?! )")
+TORCH_LOGGER = pattern(rb"torch(?:dynamo|inductor)?(?:\.[a-z_]\w*)*: ")
+BOLD = pattern(rb"^([\s>]*)\*\*(.*?)\*\*\r?$")
+REPEATED = pattern(rb"\s*\[repeated \d+x across cluster\].*$")
 # What a line, or a message behind torch's prefix, must hold at least for any layer to change it.
 SUSPECT = rb"[\x00\x1b\r]|&[a-z#]|\]\((?:http|file|vscode)|\[(?:rank|default|repeated|\d{4}-|\d*;|0m)|\*\*|\d:\d\d:\d|#033|\]$|<br"
-MAY_PEEL = re.compile(SUSPECT + rb"|^\s*[{\"]|\{\"|^\s*\d{1,6}: |^\s*" + LEVEL + rb":", re.MULTILINE)
-NUMBERED = re.compile(rb"\n\s*(?:\d{1,6}: |" + LEVEL + rb":)")
+MAY_PEEL = pattern(SUSPECT + rb"|^\s*[{\"]|\{\"|^\s*\d{1,6}: |^\s*" + LEVEL + rb":", re.MULTILINE)
+NUMBERED = pattern(rb"\n\s*(?:\d{1,6}: |" + LEVEL + rb":)")
 HARMLESS = bytes(byte for byte in range(256) if byte not in b'\x00\x1b\r&[]*:#{"')
 # Headers of the bot's two file dialects as a whole; no carrier stands in front of them.
 DIALECT_HEADERS = (
@@ -223,13 +224,13 @@ DIALECT_HEADERS = (
 )
 # A line of dialect C (no metric has it) whose message certainly does not begin with two blanks.
 LOGGING_LINE = rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} - [A-Za-z_][\w.]{0,120} - " + LEVEL + rb" - (?:[^ \n\r\x00\x1b&]| (?! ))*\n"
-BETWEEN_ENTRIES = re.compile(rb"\}\s*\{\s*\"")
-STRING_BODY = re.compile(rb"(?P<body>(?:[^\"\\]|\\.)*)\"")
-STRING_ELEMENT = re.compile(rb"\s*\"(?P<body>(?:[^\"\\]|\\.)*)\",?\s*")
+BETWEEN_ENTRIES = pattern(rb"\}\s*\{\s*\"")
+STRING_BODY = pattern(rb"(?P<body>(?:[^\"\\]|\\.)*)\"")
+STRING_ELEMENT = pattern(rb"\s*\"(?P<body>(?:[^\"\\]|\\.)*)\",?\s*")
 
 # Source that names what a message would: an import, and a function that gives a string.
-SOURCE = re.compile(rb"from [\w.]{1,200} import |lambda\b[\w ,]{0,100}: [frb]{0,2}[\"']")
-BYTE_LIST = re.compile(rb'"MESSAGE" ?: ?\[\d')  # how journald prints a message that is not UTF-8
+SOURCE = pattern(rb"from [\w.]{1,200} import |lambda\b[\w ,]{0,100}: [frb]{0,2}[\"']")
+BYTE_LIST = pattern(rb'"MESSAGE" ?: ?\[\d')  # how journald prints a message that is not UTF-8
 JSON_TEXT = ("log", "message", "msg", "MESSAGE", "text", "body", "event", "textPayload", "line")
 JSON_TIME = ("time", "timestamp", "@timestamp", "ts", "asctime", "datetime", "__REALTIME_TIMESTAMP", "_SOURCE_REALTIME_TIMESTAMP", "t")
 JSON_CHANNEL = (
@@ -237,7 +238,7 @@ JSON_CHANNEL = (
     "pod", "pod_name", "container", "container_name", "_SYSTEMD_UNIT", "logger_pid",
 )  # fmt: skip
 
-_VARIES = re.compile(rb"\d+|\b(?:" + b"|".join(MONTH_NAMES) + rb"|" + DAYS + rb")\b|\bstd(?:out|err)\\ [FP]\b|(?:\\ )+")
+_VARIES = pattern(rb"\d+|\b(?:" + b"|".join(MONTH_NAMES) + rb"|" + DAYS + rb")\b|\bstd(?:out|err)\\ [FP]\b|(?:\\ )+")
 
 
 def front_form(front: bytes) -> bytes:
