@@ -8,12 +8,13 @@ carries samples that must and must not match. The files are TOML; docs/rules.md 
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import partial
 from typing import Protocol, cast
 
 import re2
 
 from recompile_watch.core.errors import RuleError
+from recompile_watch.core.late import late
 
 SEVERITIES = ("info", "warning", "critical")
 READERS = frozenset(
@@ -257,14 +258,14 @@ def rule_of(entry: Mapping[str, object], source: str) -> Rule:
     return Rule(
         id=text["id"], event=text["event"], title=text["title"], severity=text["severity"], why=text["why"],
         literals=tuple(literal.encode() for literal in _texts(entry["literal"])),
-        pattern=_LazyPattern(text["pattern"]), source=source, anywhere=bool(entry.get("anywhere", False)),
-        prefix=_LazyPattern(text["prefix"]) if "prefix" in text else None, unless=_alternatives(_texts(entry.get("unless", []))),
+        pattern=_late(text["pattern"]), source=source, anywhere=bool(entry.get("anywhere", False)),
+        prefix=_late(text["prefix"]) if "prefix" in text else None, unless=_alternatives(_texts(entry.get("unless", []))),
         continues=_alternatives(_texts(entry.get("continues", []))),
-        leads=_LazyPattern(text["leads"]) if "leads" in text else None,
-        ends=_LazyPattern(text["ends"]) if "ends" in text else None,
-        orphan=_LazyPattern(text["orphan"]) if "orphan" in text else None,
-        second=_LazyPattern(text["second"]) if "second" in text else None,
-        finds=tuple(_LazyPattern(pattern) for pattern in _texts(entry.get("finds", []))),
+        leads=_late(text["leads"]) if "leads" in text else None,
+        ends=_late(text["ends"]) if "ends" in text else None,
+        orphan=_late(text["orphan"]) if "orphan" in text else None,
+        second=_late(text["second"]) if "second" in text else None,
+        finds=tuple(_late(pattern) for pattern in _texts(entry.get("finds", []))),
         types=types, values=values, needs=tuple(_texts(entry.get("needs", []))), reader=text.get("reader"),
         inside=bool(entry.get("inside", False)), fallback=bool(entry.get("fallback", False)), bulk=bool(entry.get("bulk", False)),
         gives_way=bool(entry.get("gives_way", False)), indented=bool(entry.get("indented", False)),
@@ -280,22 +281,12 @@ def _texts(value: object) -> list[str]:
 
 
 def _alternatives(patterns: list[str]) -> Pattern | None:
-    return _LazyPattern("|".join(f"(?:{pattern})" for pattern in patterns)) if patterns else None
+    return _late("|".join(f"(?:{pattern})" for pattern in patterns)) if patterns else None
 
 
-class _LazyPattern:
+def _late(source: str) -> Pattern:
     """A pattern that is compiled when it is first used: few rules fire on one log."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-
-    @cached_property
-    def match(self) -> Callable[[bytes], Match | None]:
-        return compile_pattern(self._text).match
-
-    @cached_property
-    def search(self) -> Callable[[bytes], Match | None]:
-        return compile_pattern(self._text).search
+    return late(partial(compile_pattern, source))
 
 
 def compile_pattern(pattern: str) -> Pattern:
