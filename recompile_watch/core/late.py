@@ -23,6 +23,8 @@ class Late:
 
     def __getattr__(self, name: str) -> object:
         """Called for what is not there yet."""
+        if name.startswith("_"):  # what copying and pickling ask for
+            raise AttributeError(name)
         found = getattr(self._made, name)
         setattr(self, name, found)
         return found
