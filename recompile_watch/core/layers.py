@@ -119,7 +119,8 @@ def peel_layer(state: Peeling, raw: bytes, at: int) -> int | None:
 
 def _take_glog(state: Peeling, match: "re.Match[bytes]", raw: bytes) -> int:
     state.torch = raw[match.start() : match.end()].rstrip()
-    state.see_stamp(Stamp("glog", match["stamp"].decode()))
+    if match["stamp"] is not None:
+        state.see_stamp(Stamp("glog", match["stamp"].decode()))
     if match["pid"] is not None:
         number = int(match["pid"])
         if number <= LINUX_PID_MAX:

@@ -72,9 +72,11 @@ ANSI = pattern(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)
 ANSI_WRECK = pattern(rb"#033\[[\d;]{0,12}m|(?<![\w\]])\[(?:0|\d{1,3}(?:;\d{1,3})+)m")
 BREAK = pattern(rb"<br ?/?>\s*$")
 ENTITY = pattern(rb"&(?:gt|lt|amp|quot|apos|nbsp|#\d{1,6}|#x[0-9a-fA-F]{1,6});")
+# A date, a time or a number may have been made unreadable before it was shown: "W1017 xx:50:14.963000 17892 ".
+_GLOG_TIME = rb"[\dxX*]{4} (?:[\dxX*]{2}:){2}[\dxX*]{2}"
 GLOG = pattern(
-    rb"[VDIWECF](?P<stamp>\d{4} \d\d:\d\d:\d\d(?:\.\d{1,9})?) +"
-    rb"(?:(?P<pid>\d{1,20}) +)?"
+    rb"[VDIWECF](?:(?P<stamp>\d{4} \d\d:\d\d:\d\d(?:\.\d{1,9})?)|" + _GLOG_TIME + rb"(?:\.[\dxX*]{1,9})?) +"
+    rb"(?:(?:(?P<pid>\d{1,20})|[xX*]{1,20}) +)?"
     rb"(?:(?:[A-Za-z]:\\[^\]\n]{1,300}?|[^\s\]\[:\"']{1,300}):\d+\](?: |$))?"
     rb"(?:\[(?P<cid>" + COMPILE_ID + rb")\](?: |$))?"
     rb"(?:\[(?P<artifact>__\w+)\](?: |$))?"
@@ -82,7 +84,7 @@ GLOG = pattern(
 # Inside a line only the full form counts: five fields that no application prints by chance.
 GLOG_INSIDE = pattern(
     rb"(?:\[(?:rank|default)\d+\]:\s?)*"
-    rb"[VDIWEC]\d{4} \d\d:\d\d:\d\d\.\d{6} \d{1,20} (?:[A-Za-z]:\\[^\]\n]{1,300}?|[^\s\]\[:\"']{1,300}):\d+\](?= |$)"
+    rb"[VDIWEC]" + _GLOG_TIME + rb"\.[\dxX*]{6} [\dxX*]{1,20} (?:[A-Za-z]:\\[^\]\n]{1,300}?|[^\s\]\[:\"']{1,300}):\d+\](?= |$)"
 )
 BRACKET_TORCH = pattern(
     rb"(?:\[(?P<stamp>" + ISO + rb")\] (?:\[(?P<cid>" + COMPILE_ID + rb")\] )?)?"
@@ -110,13 +112,13 @@ BRACKET_INSIDE = pattern(
 # The basic format of Python's logging, behind what a program printed without a newline.
 BASIC_INSIDE = pattern(rb"(?<=\s)(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):torch(?:dynamo|inductor|\._dynamo|\._inductor)(?:\.\w+)*:(?=\S)")
 TORCH_AHEAD = pattern(
-    rb"[\s>*`_#~|-]{1,60}(?=(?:\[(?:rank|default)\d+\]:\s?)*[VDIWEC]\d{4} \d\d:\d\d:\d\d|\[(?:rank|default)\d+\]:"
+    rb"[\s>*`_#~|-]{1,60}(?=(?:\[(?:rank|default)\d+\]:\s?)*[VDIWEC]" + _GLOG_TIME + rb"|\[(?:rank|default)\d+\]:"
     rb"|[Tt]orch(?:dynamo|inductor|\._dynamo|\._inductor)[\w.]{0,80}: \[" + LEVEL + rb"\])"
 )
 # A notebook, or an editor, makes links of the paths in its output: "[/app/m.py:38](https://file+.vscode-resource…/m.py:38)".
 LINK = pattern(rb"\[([^\[\]\s]{0,400}[/\\][^\[\]\s]{1,400})\]\((?:https?|file|vscode)[^()\s]{1,2000}\)")
 
-TORCH_STARTS = pattern(rb"[VDIWEC]\d{4} \d\d:\d\d:\d\d|\[(?:rank|default)\d+\]:|\[" + ISO + rb"\] (?:\[[\d/_]+\] )?torch")
+TORCH_STARTS = pattern(rb"[VDIWEC]" + _GLOG_TIME + rb"|\[(?:rank|default)\d+\]:|\[" + ISO + rb"\] (?:\[[\d/_]+\] )?torch")
 INDENTED_HEADER = pattern(rb"[ \t]{1,12}(?=" + LEVEL + rb":[\w.]+:\S|20\d\d-\d\d-\d\d[ T]\d\d:\d\d:\d\d)")
 RANK = pattern(rb"\[(?:rank|Rank|RANK):?[ =]?(?P<rank>\d{1,6})\]:?\s?|rank(?P<rank2>\d{1,6}): ")
 ROLE = pattern(rb"\[[a-z_-]{1,40}\d{1,6}\]:\s?")

@@ -228,7 +228,8 @@ def _read_compile_error(source: str, reasons_of: Reasons, record: Record, fields
     said = (
         re.search(rb"\b%s:[ \t]*(?P<text>[^\n]*)(?P<more>\n[^\n]*)?" % re.escape(name.encode()), record.message()) if isinstance(name, str) else None
     )
-    if said is not None and fields.get("message") is None:
+    known = fields.get("message")
+    if said is not None and (known is None or (isinstance(known, str) and known.startswith("Failed running "))):
         fields["message"] = _said(decode(said["text"]).strip(), decode(said["more"] or b"").strip(), decode(record.message()))[:MAX_MESSAGE] or None
     at = fields.get("message")
     if isinstance(at, str) and _NO_MESSAGE.fullmatch(at) is not None:
