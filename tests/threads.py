@@ -28,7 +28,7 @@ THREADS = DATA / "threads"
 RECOMPILES = frozenset({"recompile", "recompile_limit_hit", "recompile_limit_error", "recompile_forbidden"})
 LATER = (
     "fresh", "last", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen",
-    "thirteen", "twenty", "twenty-one", "twenty-two", "twenty-three", "twenty-four", "twenty-five",
+    "thirteen", "twenty", "twenty-one", "twenty-two", "twenty-three", "twenty-four", "twenty-five", "twenty-seven",
 )  # fmt: skip
 CONFIRMED = ("maintainer", "reporter", "merged")
 # Never right, whatever the thread says: a compile mode cures no recompile.

@@ -56,6 +56,15 @@ class Piece(NamedTuple):
         """The text with the name of torch's artifact in front of it, as torch prints it: ``[__graph_breaks] Traceback …``."""
         return b"[" + self.artifact + b"] " + self.text if self.artifact else self.text
 
+    @property
+    def placed(self) -> bytes:
+        """The text behind the module of torch that logged it, where that is the one which counts compilations: ``convert_frame: To log …``."""
+        return (
+            b"convert_frame: " + self.text
+            if b"_dynamo/convert_frame.py:" in self.torch.replace(b"\\", b"/") or b"dynamo.convert_frame: " in self.torch
+            else self.text
+        )
+
 
 MAX_LAYERS = 12
 LINUX_PID_MAX = 1 << 22  # a larger number in the glog prefix is the thread id that torch 2.2 to 2.4 print there
@@ -96,7 +105,10 @@ GLOG_STUMP = pattern(
     rb"(?:(?:[VDIWEC](?:\d{4})? +)?[\w./\\~-]{0,300}\b\w+\.py:\d+\](?: |$)(?:\[(?P<cid>"
     + COMPILE_ID
     + rb")\](?: |$))?(?:\[(?P<artifact>__\w+)\](?: |$))?"
-    rb"|\[(?P<cid2>\d{1,6}/\d{1,6}(?:_\d+)?)\] (?:\[(?P<artifact2>__\w+)\](?: |$))?|\[(?P<artifact3>__\w+)\](?: |$))"
+    rb"|\[(?P<cid2>\d{1,6}/\d{1,6}(?:_\d+)?)\] (?:\[(?P<artifact2>__\w+)\](?: |$))?|\[(?P<artifact3>__\w+)\](?: |$)"
+    # copying began inside the prefix's last words: "ert_frame.py:906] [7/8] torch._dynamo hit", "7/8] [__recompiles] Recompiling"
+    rb"| ?(?:[\d:.]{1,15} )?(?:\d{1,20} )?[\w./\\:-]{0,80}\](?: \[(?P<cid3>" + COMPILE_ID + rb")\])?(?: \[(?P<artifact4>__\w+)\])? "
+    rb"(?=torch\._dynamo hit config\.|Recompiling function |Graph [Bb]reak in user code))"
 )
 # The same with its beginning lost inside the date or the time: "19:36:39.653000 19376 torch/_dynamo/guards.py:964] [3/8] ".
 GLOG_CUT = pattern(
@@ -113,7 +125,8 @@ BRACKET_INSIDE = pattern(
 BASIC_INSIDE = pattern(rb"(?<=\s)(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):torch(?:dynamo|inductor|\._dynamo|\._inductor)(?:\.\w+)*:(?=\S)")
 TORCH_AHEAD = pattern(
     rb"[\s>*`_#~|-]{1,60}(?=(?:\[(?:rank|default)\d+\]:\s?)*[VDIWEC]" + _GLOG_TIME + rb"|\[(?:rank|default)\d+\]:"
-    rb"|[Tt]orch(?:dynamo|inductor|\._dynamo|\._inductor)[\w.]{0,80}: \[" + LEVEL + rb"\])"
+    rb"|[Tt]orch(?:dynamo|inductor|\._dynamo|\._inductor)[\w.]{0,80}: \[" + LEVEL + rb"\]"
+    rb"|(?:\[\d{1,6}/\d{1,6}(?:_\d+)?\] (?:\[__\w+\] )?|\[__\w+\] )(?:torch\._dynamo hit config\.|Recompiling function |Graph [Bb]reak in user code))"
 )
 # A notebook, or an editor, makes links of the paths in its output: "[/app/m.py:38](https://file+.vscode-resource…/m.py:38)".
 LINK = pattern(rb"\[([^\[\]\s]{0,400}[/\\][^\[\]\s]{1,400})\]\((?:https?|file|vscode)[^()\s]{1,2000}\)")

@@ -77,6 +77,24 @@ class Record:
             and (GLOG.match(prefix) is not None or b"] torch" in prefix)
         )
 
+    def began_late(self, piece: Piece, number: int, event: str | None) -> bool:
+        """True when copying began behind its prefix, or inside it: the next line shows the whole prefix, and goes on with the message.
+
+        event: the kind that torch's artifact on that line speaks of, None without one.
+        """
+        own, rule = self.head.torch, self.rule
+        is_first = len(self.texts) == 1 and self.last_line == number - 1 and self.head.rank in (None, piece.rank)
+        if not is_first or b": [" in own or GLOG.match(piece.torch) is None or not piece.torch.endswith(own.strip()):
+            return False
+        if own == piece.torch:
+            return piece.channel.endswith(self.head.channel) and (piece.channel, piece.rank) != (self.head.channel, self.head.rank)
+        if self.head.channel:
+            return False
+        if rule.second is not None and rule.second.match(piece.text) is not None:
+            return True
+        is_own = self.match is None or event == rule.event
+        return is_own and piece.text.strip() != b"" and rule.continues is not None and rule.continues.match(piece.text) is not None
+
     def may_be_trimmed(self, number: int, second: bytes | None = None) -> bool:
         """True when its head was this line, so that the next one, ``second``, can show that its prefixes are gone."""
         known, is_head = self.rule.second, self.last_line == number and len(self.texts) == 1 and not self.takes_bare

@@ -148,3 +148,37 @@ def test_a_torch_line_inside_a_string(form: Callable[[str, int], str]) -> None:
     (event,) = events("".join(form(line, number) + "\n" for number, line in enumerate(RECOMPILE, 1)))
     assert (event["function"], event["file"], event["line_no"], event["compile_id"], event["partial"]) == ("step", "/srv/a.py", 9, "6/1", False)
     assert event["reasons"] == [{"entry": "6/0", "text": "name == 'n'", "cause": "str_value"}]
+
+
+GUARD = (
+    "Recompiling function forward in /srv/app/model.py:33",
+    "    triggered by the following guard failure(s):",
+    "    - 7/0: tensor 'x' size mismatch at index 0. expected 8, actual 9",
+)
+GRAPH_BREAK = (
+    "Graph break in user code at /srv/app/model.py:33",
+    "Graph Break Reason: Call to `torch._dynamo.graph_break()`",
+    "  Explanation: User-inserted graph break. Message: None",
+    "User code traceback:",
+    '  File "/srv/app/model.py", line 33, in forward',
+)
+
+
+@pytest.mark.parametrize("front", ["", "[rank1]:", "(Worker_TP1 pid=7) [rank1]:", "2026-01-10 10:28:52,255 INFO run: "])
+@pytest.mark.parametrize(
+    ("place", "lines"),
+    [
+        ("W0811 15:54:35.943000 18878 torch/_dynamo/convert_frame.py:906] [0/8] ", LIMIT),
+        ("V0811 15:54:35.943000 18878 torch/_dynamo/guards.py:906] [7/1] [__recompiles] ", GUARD),
+        ("V0811 15:54:35.943000 18878 torch/_dynamo/symbolic_convert.py:906] [0/0] [__graph_breaks] ", GRAPH_BREAK),
+    ],
+)
+def test_copying_began_inside_the_first_prefix(front: str, place: str, lines: tuple[str, ...]) -> None:
+    """Wherever a paste begins inside a record's prefix, it shows the one event, and what the other lines say of it."""
+    text = prefixed(front + place, "\n".join(lines))
+    (whole,) = events(text)
+    for cut in range(1, len(front + place) + 1):
+        (event,) = events(text[cut:])
+        assert (event["kind"], event["function"], event["line_no"], event["reasons"]) == (whole["kind"], "forward", 33, whole["reasons"]), text[cut:]
+        assert event["compile_id"] in (whole["compile_id"], None)
+        assert event.get("limit") == whole.get("limit")
