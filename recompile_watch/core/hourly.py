@@ -6,7 +6,6 @@ The watch gives out what each call measured and remembers nothing of it; whoever
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import repeat
 from math import inf
 
 from recompile_watch.core.codec import from_json
@@ -87,7 +86,7 @@ class Measured:
     def __init__(self, strategies: tuple[str, ...]) -> None:
         self._strategies = strategies
         self._hours: dict[Key, Hour] = {}
-        self._peaks: defaultdict[tuple[int, object, object], list[object]] = defaultdict(list)
+        self._peaks: defaultdict[tuple[int, object, object], list[float | None]] = defaultdict(list)
 
     def take(self, event: Event, at: float, model_of: Callable[[Event], str | None]) -> None:
         """Takes an event of the hour in which ``at`` lies, in epoch seconds."""
@@ -98,15 +97,23 @@ class Measured:
 
     def take_run(self, run: Run, times: Sequence[float]) -> None:
         """Takes many events of one kind at once, with the time of each."""
-        columns = [run.column(name) for name in MEASURED.get(run.kind, ())]
         if run.kind == "gpu_memory":
-            first, last = int(min(times) // HOUR_S), int(max(times) // HOUR_S)
-            hours = repeat(first, len(times)) if first == last else [int(at // HOUR_S) for at in times]
-            for hour, model, stage, peak in zip(hours, *columns, strict=True):
-                self._peaks[hour, model, stage].append(peak)
-        elif columns:
+            self._take_peaks(run, times)
+            return
+        columns = [run.column(name) for name in MEASURED.get(run.kind, ())]
+        if columns:
             for at, row in zip(times, zip(*columns, strict=True), strict=True):
                 self.take_fields(run.kind, dict(zip(MEASURED[run.kind], row, strict=True)).get, at)
+
+    def _take_peaks(self, run: Run, times: Sequence[float]) -> None:
+        peaks = run.numbers("peak_mb")
+        first, last = int(min(times) // HOUR_S), int(max(times) // HOUR_S)
+        for stage, indexes in run.stages().items():
+            if first == last:
+                self._peaks[first, *stage] += map(peaks.__getitem__, indexes)
+            else:
+                for index in indexes:
+                    self._peaks[int(times[index] // HOUR_S), *stage].append(peaks[index])
 
     def take_fields(self, kind: str, field: Callable[[str], object], at: float) -> None:
         """Takes the fields that ``MEASURED`` names, of an event of such a kind."""
@@ -127,7 +134,7 @@ class Measured:
     def given(self) -> Mapping[Key, Hour]:
         """What was measured since the last call."""
         for (hour, model, stage), peaks in self._peaks.items():
-            self._add(hour * HOUR_S, "memory_mb", _memory_of(model, stage), *map(number, peaks))
+            self._add(hour * HOUR_S, "memory_mb", _memory_of(model, stage), *peaks)
         self._peaks.clear()
         hours, self._hours = self._hours, {}
         return hours

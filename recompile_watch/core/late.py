@@ -6,7 +6,7 @@ The program has hundreds, of which one log needs a few dozen; to compile one cos
 import re
 from typing import AnyStr, cast
 
-_METHODS = ("match", "fullmatch", "search", "finditer", "findall", "split", "sub", "subn", "pattern", "groupindex")
+_METHODS = ("match", "fullmatch", "search", "finditer", "findall", "split", "sub", "subn", "pattern", "groupindex", "flags")
 
 
 class _Late:
@@ -26,5 +26,8 @@ class _Late:
 
 
 def pattern(source: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-    """``re.compile`` for a pattern that many runs do not need. What is wrong with it is said when it is first used."""
+    """``re.compile`` for a pattern that many runs do not need.
+
+    What is wrong with it is said when it is first used. The ``re`` of its matches is not what this returns.
+    """
     return cast("re.Pattern[AnyStr]", _Late(source, flags))

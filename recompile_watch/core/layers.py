@@ -239,8 +239,14 @@ def _take_stamp(state: Peeling, match: "re.Match[bytes]", _raw: bytes) -> int:
     text = digits(match["stamp"])
     state.see_stamp(Stamp("zoned", text + zone(printed)) if printed else Stamp("local", text))
     state.headed = True
-    state.is_logged = state.complete = match.re is DIALECT_B
+    state.is_logged = state.complete = False
     return match.end()
+
+
+def _take_dialect_b(state: Peeling, match: "re.Match[bytes]", raw: bytes) -> int:
+    end = _take_stamp(state, match, raw)
+    state.is_logged = state.complete = True
+    return end
 
 
 def _take_airflow(state: Peeling, match: "re.Match[bytes]", _raw: bytes) -> int:
@@ -281,7 +287,7 @@ _DATED: tuple[_IsLayer, ...] = (
     (FLY, _take_syslog),
     (DIALECT_A, _take_dialect_a),
     (DIALECT_A_OLD, _take_dialect_a_old),
-    (DIALECT_B, _take_stamp),
+    (DIALECT_B, _take_dialect_b),
     (STAMP, _take_stamp),
     (GLOG_CUT, _take_cut),
     (BRACKET_CUT, _take_quote),

@@ -1,7 +1,6 @@
 """Latency and GPU memory above a bound or above their own normal level."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import inf
 from operator import itemgetter
 
 from recompile_watch.core.events import Event
@@ -67,17 +66,15 @@ class MemoryCondition(EventCondition):
 
     def take_run(self, run: Run, source: str) -> Iterator[tuple[int, Signal]]:
         """Many measurements: those of each stage of a model are judged together, as nothing connects them with others."""
-        models, peaks = run.column("model"), [peak if isinstance(peak, float) and 0 < peak < inf else 0.0 for peak in run.column("peak_mb")]
-        names = list(zip(models, run.column("stage"), strict=True))
-        keys = {name: _stage(*name) for name in dict.fromkeys(names)}
-        of_key: dict[str, list[int]] = {key: [] for key in keys.values()}
-        for index, (name, peak) in enumerate(zip(names, peaks, strict=True)):
-            if peak:
-                of_key[keys[name]].append(index)
+        peaks = run.numbers("peak_mb")
+        of_key: dict[str, list[int]] = {}
+        for stage, indexes in run.stages().items():
+            key, known = _stage(*stage), [index for index in indexes if (peak := peaks[index]) is not None and peak > 0]
+            of_key[key] = sorted(of_key.get(key, []) + known)
         signals: list[tuple[int, Signal]] = []
         for key, indexes in _in_order(of_key, has_room=len(self._levels) + len(of_key) <= MAX_LEVELS):
-            judged = self._judged(key, [peaks[index] for index in indexes])
-            signals += [(indexes[place], self._signal(key, models[indexes[place]], found)) for place, found in judged]
+            judged = self._judged(key, [peaks[index] or 0.0 for index in indexes])
+            signals += [(indexes[place], self._signal(key, run.column("model")[indexes[place]], found)) for place, found in judged]
         return iter(sorted(signals, key=itemgetter(0)))
 
     def _judged(self, key: str, peaks: Sequence[float]) -> Iterator[tuple[int, Judgement]]:

@@ -1,6 +1,7 @@
 """The normal level of a quantity, as it was measured, and whether it is above it now."""
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -96,8 +97,8 @@ def _uneventful(level: Level, values: Sequence[float], settings: LevelSettings, 
     if not _is_below(max(seen), normal, settings):
         return 0
     learned, level.recent = seen[: -settings.recent], seen[-settings.recent :]
-    for bucket in map(bucket_of, learned):
-        level.counts[bucket] = level.counts.get(bucket, 0) + 1
+    for bucket, times in Counter(map(bucket_of, learned)).items():
+        level.counts[bucket] = level.counts.get(bucket, 0) + times
     level.n += len(learned)
     return len(values)
 

@@ -58,12 +58,18 @@ class RowForm(NamedTuple):
     that a report wants. stage, model, symbol: what they name.
     """
 
+    rule: Rule
     header: HeaderForm
     head: slice
     numbers: Mapping[str, slice]
     stage: str | None = None
     model: str | None = None
     symbol: str | None = None
+
+    @property
+    def counts(self) -> bool:
+        """True when its lines show a call counter."""
+        return "count" in self.numbers
 
     def counter(self, line: bytes) -> tuple[int | None, int | None, int | None]:
         """Calls, number of samples and samples per batch in a line that shows a call counter; None for what it does not show."""
@@ -112,7 +118,7 @@ class RowPattern(NamedTuple):
         fixed = {name: value for name, value in self.rule.values.items() if name in _NAMES and isinstance(value, str)}
         numbers = {name: slice(*match.span(name)) if found.get(name) else _NOWHERE for name in self.numbers}
         head = max([header.size, *(match.end(name) for name in _TELLS_COUNTERS if found.get(name))])
-        return RowForm(header, slice(head), numbers, **{**fixed, **names})
+        return RowForm(self.rule, header, slice(head), numbers, **{**fixed, **names})
 
 
 class Shapes:

@@ -5,48 +5,62 @@ something is to be said of one: ``Run.event`` gives the very event that reading 
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby, pairwise, repeat
-from math import inf
-from operator import attrgetter, itemgetter
+from itertools import compress, groupby, islice, pairwise, repeat
+from math import isfinite
+from operator import attrgetter, itemgetter, ne
 from typing import NamedTuple
 
 from recompile_watch.core.events import Event
 from recompile_watch.core.prefix_grammar import Stamp
 from recompile_watch.core.readers import spread_bps
-from recompile_watch.core.rows import HEADER, RowForm, RowPattern, Rows
+from recompile_watch.core.rows import HEADER, RowForm, Rows
 from recompile_watch.core.rules import captures
 from recompile_watch.core.sightings import Fields, TableRows, decode, extra_fields, number, typed_fields
 from recompile_watch.core.sums import real_quotes
 
 _NAMES = frozenset({"stage", "model", "symbol"})
 Settings = tuple[int | None, int | None]
+Stage = tuple[str | None, str | None]  # a model and what it was doing
 
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """Metric lines of one kind, in log order: the rule's pattern, the line and its form, of each."""
+    """Metric lines of one kind, in log order: the line and its form, of each."""
 
-    by: Sequence[RowPattern]
     texts: Sequence[bytes]
     forms: Sequence[RowForm]
-    _columns: dict[str, Sequence[object]] = field(default_factory=dict, compare=False, repr=False)
+    _numbers: dict[str, Sequence[float | None]] = field(default_factory=dict, compare=False, repr=False)
+    _stages: dict[Stage, Sequence[int]] = field(default_factory=dict, compare=False, repr=False)
 
     def column(self, name: str) -> Sequence[object]:
         """A name, or a number that a report wants, of all lines; None where a line shows none."""
-        if name not in self._columns:
-            self._columns[name] = self._column(name)
-        return self._columns[name]
+        return list(map(attrgetter(name), self.forms)) if name in _NAMES else self.numbers(name)
 
-    def _column(self, name: str) -> Sequence[object]:
-        if name in _NAMES:
-            return list(map(attrgetter(name), self.forms))
-        return _numbers([text[form.numbers[name]] for text, form in zip(self.texts, self.forms, strict=True)])
+    def numbers(self, name: str) -> Sequence[float | None]:
+        """A finite number that a report wants, of all lines."""
+        if name not in self._numbers:
+            self._numbers[name] = _numbers([text[form.numbers[name]] for text, form in zip(self.texts, self.forms, strict=True)])
+        return self._numbers[name]
+
+    def stages(self) -> Mapping[Stage, Sequence[int]]:
+        """The lines of each model and stage that they name, in log order."""
+        if not self._stages:
+            of_form: defaultdict[int, list[int]] = defaultdict(list)
+            for index, name in enumerate(map(id, self.forms)):
+                of_form[name].append(index)
+            found: dict[Stage, list[int]] = {}
+            for indexes in of_form.values():
+                form = self.forms[indexes[0]]
+                found[form.model, form.stage] = found.get((form.model, form.stage), []) + indexes
+            self._stages.update({stage: sorted(indexes) for stage, indexes in found.items()})
+        return self._stages
 
     def row(self, number: int) -> Fields:
         """The further fields of one line's event."""
-        rule, text = self.by[number].rule, self.texts[number]
+        rule, text = self.forms[number].rule, self.texts[number]
         header = HEADER.match(text)
         match = rule.pattern.match(text[header.end() if header is not None else 0 : -1])
         assert match is not None
@@ -59,7 +73,7 @@ class Metrics:
 
     def stamps(self) -> Iterable[tuple[Stamp | None, int]]:
         """The times as printed, each with the number of lines that follow each other with it."""
-        headers = {form.header for form in dict(zip(map(id, self.forms), self.forms, strict=True)).values()}
+        headers = {form.header for form in self._forms()}
         if len(headers) == 1:
             (header,) = headers
             return [(header.stamp(text), len([*alike])) for text, alike in groupby([text[: header.size] for text in self.texts])]
@@ -68,22 +82,27 @@ class Metrics:
 
     def cut(self, begin: int, end: int) -> "Metrics":
         """The lines from one to another."""
-        return Metrics(self.by[begin:end], self.texts[begin:end], self.forms[begin:end])
+        return Metrics(self.texts[begin:end], self.forms[begin:end])
 
     def counters(self) -> Iterator[tuple[int, int, Settings]]:
         """The lines that show a call counter: index, calls, and settings (number of samples, samples per batch).
 
         Of those that begin like the one before them only the first.
         """
+        counting = {id(form) for form in self._forms() if form.counts}
         before = b""
-        for index, (by, text, form) in enumerate(zip(self.by, self.texts, self.forms, strict=True)):
-            if by.counts:
-                head = text[form.head]
-                if head != before:
-                    calls, samples, batch = form.counter(text)
-                    if calls is not None:
-                        before = head
-                        yield index, calls, (samples, batch)
+        for index in compress(range(len(self.forms)), map(counting.__contains__, map(id, self.forms))) if counting else ():
+            text, form = self.texts[index], self.forms[index]
+            head = text[form.head]
+            if head != before:
+                calls, samples, batch = form.counter(text)
+                if calls is not None:
+                    before = head
+                    yield index, calls, (samples, batch)
+
+    def _forms(self) -> Iterable[RowForm]:
+        """Each form once."""
+        return dict(zip(map(id, self.forms), self.forms, strict=True)).values()
 
 
 class Lines(NamedTuple):
@@ -125,6 +144,16 @@ class Run(NamedTuple):
     def column(self, name: str) -> Sequence[object]:
         """One further field of all of them, which a report wants."""
         return self.cells.column(name)
+
+    def numbers(self, name: str) -> Sequence[float | None]:
+        """One number of all of them, of a kind that metric lines show."""
+        assert isinstance(self.cells, Metrics)
+        return self.cells.numbers(name)
+
+    def stages(self) -> Mapping[Stage, Sequence[int]]:
+        """Which of them, of a kind that metric lines show, name which model and stage."""
+        assert isinstance(self.cells, Metrics)
+        return self.cells.stages()
 
     def stamps(self) -> Iterable[tuple[Stamp | None, int]]:
         """Their times as printed, each with the number of events that follow each other with it."""
@@ -172,31 +201,30 @@ def _table_run(source: str, table: TableRows, line: int) -> Run:
 
 
 def _metric_runs(source: str, rows: Sequence[Rows], borders: Sequence[int], line: int) -> Iterator[Run]:
-    found = [line for part in map(real_quotes, rows) for line in zip(part.offsets, repeat(part), part.lines, part.forms, strict=False)]
+    parts = [*map(real_quotes, rows)]
+    kinds: dict[tuple[str, int], int] = {}  # what may follow each other in one run: lines of one kind, of one block
+    found: list[tuple[int, int, bytes, RowForm]] = []
+    for place, part in enumerate(parts):
+        first = kinds.setdefault((part.by.rule.event, part.base), place)
+        found += zip(part.offsets, repeat(first), part.lines, part.forms, strict=False)
     if not found:
         return
-    offsets, parts, texts, forms = zip(*sorted(found, key=itemgetter(0)), strict=True)
+    offsets, firsts, texts, forms = zip(*sorted(found, key=itemgetter(0)), strict=True)
     cuts = {0, len(offsets), *(bisect_left(offsets, border) for border in borders)}
-    if len({(part.by.rule.event, part.base) for part in rows}) > 1:
-        cuts |= {index for index, (one, other) in enumerate(pairwise(parts), 1) if _are_apart(one, other)}
+    if len(kinds) > 1:
+        cuts.update(compress(range(1, len(firsts)), map(ne, firsts, islice(firsts, 1, None))))
     lines = Lines(b"", 0, (0, 0))
     for begin, end in pairwise(sorted(cuts)):
-        part = parts[begin]
+        part = parts[firsts[begin]]
         known = (offsets[begin], lines.at(offsets[begin])) if lines.region is part.region else (part.known[0], part.known[1] - line)
         lines = Lines(part.region, part.base, known)
-        cells = Metrics([one.by for one in parts[begin:end]], texts[begin:end], forms[begin:end])
-        yield Run(part.by.rule.event, source, offsets[begin:end], lines, cells)
+        yield Run(part.by.rule.event, source, offsets[begin:end], lines, Metrics(texts[begin:end], forms[begin:end]))
 
 
-def _are_apart(one: Rows, other: Rows) -> bool:
-    """True for rows of different kinds, or of different blocks."""
-    return one is not other and (one.by.rule.event != other.by.rule.event or one.region is not other.region)
-
-
-def _numbers(cells: list[bytes]) -> list[float | None]:
+def _numbers(cells: list[bytes]) -> Sequence[float | None]:
     """Each cell as a finite number; None for one that is none."""
     try:
-        values: list[float | None] = list(map(float, cells))
+        values = list(map(float, cells))
     except ValueError:
         return [number(decode(cell)) for cell in cells]
-    return [number(decode(cell)) for cell in cells] if inf in values or -inf in values else values
+    return values if isfinite(sum(values)) else [number(decode(cell)) for cell in cells]
