@@ -218,9 +218,13 @@ class Joiner:
             return False
         if rule.indented:
             return piece.text[:2] == b"  " and piece.text.strip() != b""
-        if rule.leads is not None and rule.leads.search(record.texts[-1]) is not None:
+        if rule.leads is not None and rule.leads.search(record.last_words()) is not None:
             return True
-        return rule.continues is not None and rule.continues.match(piece.text) is not None
+        if rule.continues is None:
+            return False
+        return rule.continues.match(piece.text) is not None or (
+            record.is_unindented(piece.text) and rule.continues.match(b"    " + piece.text) is not None
+        )
 
     def _is_bare_rest(self, record: Record, piece: Piece) -> bool:
         """True when all prefixes of the line are gone, the rank's too, of which the record's first line kept the end."""
