@@ -58,7 +58,7 @@ class Conditions:
     def take_run(self, run: Run, source: str) -> Iterable[tuple[int, Signal]]:
         """What the events of a run make them say, in their order."""
         found = [condition.take_run(run, source) for condition in self._of_runs.get(run.kind, ())]
-        return found[0] if len(found) == 1 else merge(*found, key=itemgetter(0))
+        return merge(*found, key=itemgetter(0)) if len(found) > 1 else found[0] if found else ()
 
     def matters(self, event: Event, sight: Sight) -> bool:
         """False for an event that is no problem at its time."""

@@ -152,8 +152,8 @@ class Context:
             yield run.cut(begin, run.n)
 
     def _told_by(self, run: Run) -> Iterator[tuple[int, list[Event]]]:
-        """The events of a run that tell more than they say: the index of each, it and what it tells."""
-        if not isinstance(run.cells, Metrics):
+        """The events of a run that tell more than they say: the index of each, it and what it tells. Only GPU memory does."""
+        if not isinstance(run.cells, Metrics) or run.kind != "gpu_memory":
             return
         counters = {index: (calls, settings) for index, calls, settings in run.cells.counters()}
         for index in sorted({*counters, *self._in_use(run)}):
@@ -170,7 +170,7 @@ class Context:
 
     def _in_use(self, run: Run) -> list[int]:
         """The events of a run that show a model in use, of models that were loaded and did not say that they compile."""
-        if not self._loading or run.kind != "gpu_memory":
+        if not self._loading:
             return []
         names = zip(run.column("model"), run.column("stage"), strict=True)
         return [index for index, (model, stage) in enumerate(names) if stage in _IN_USE and str(model) in self._loading]

@@ -20,17 +20,10 @@ HOUR_S = 3600.0
 MAX_BUCKETS = 100  # a factor of seven between the highest and the lowest; what lies below counts as the lowest
 MAX_SUBJECT_CHARS = 120
 UNKNOWN = "unknown"
-# What is measured: the kinds of event that hold a value, with the fields that it is taken from; those that are only counted.
-MEASURED: Mapping[str, tuple[str, ...]] = {
-    "inference": ("model", "milliseconds"),
-    "gpu_memory": ("model", "stage", "peak_mb"),
-    "strategy_return": ("symbol", "strategy", "return"),
-    "synthetic_quote": ("symbol",),
-    "quote": ("symbol", "bid", "ask"),
-}
 COUNTED: Mapping[str, str] = {"recompile": "recompiles", LIMIT_KIND: "limit_hits"}
 WITH_MEDIAN = frozenset({"latency_ms", "memory_mb"})
 Key = tuple[int, str, str]  # the hour since 1970, what was measured, of what
+Value = tuple[str, str, float | None]  # what was measured, of what, and how much
 
 
 @dataclass(slots=True)
@@ -52,7 +45,8 @@ class Hour:
         self.total += sum(values)
         self.low, self.high = min(self.low, *values), max(self.high, *values)
         if has_median:
-            for bucket, times in Counter(bucket_of(value) for value in values if value > 0).items():
+            above = values if self.low > 0 else [value for value in values if value > 0]
+            for bucket, times in Counter(map(bucket_of, above)).items():
                 self._count(bucket, times)
 
     def merge(self, other: "Hour") -> None:
@@ -85,6 +79,14 @@ class Measured:
 
     def __init__(self, strategies: tuple[str, ...]) -> None:
         self._strategies = strategies
+        # The kinds of event that hold a value, with the fields that it is taken from.
+        self._measured: Mapping[str, tuple[tuple[str, ...], Callable[..., Value]]] = {
+            "inference": (("model", "milliseconds"), _latency),
+            "gpu_memory": (("model", "stage", "peak_mb"), _memory),
+            "strategy_return": (("symbol", "strategy", "return"), self._return),
+            "synthetic_quote": (("symbol",), _synthetic_quote),
+            "quote": (("symbol", "bid", "ask"), _quote),
+        }
         self._hours: dict[Key, Hour] = {}
         self._peaks: defaultdict[tuple[int, object, object], list[float | None]] = defaultdict(list)
 
@@ -92,18 +94,18 @@ class Measured:
         """Takes an event of the hour in which ``at`` lies, in epoch seconds."""
         if event.kind in COUNTED and not event.extra.get("refused"):
             self._add(at, COUNTED[event.kind], model_of(event) or UNKNOWN, 1.0)
-        elif event.kind in MEASURED:
-            self.take_fields(event.kind, event.extra.get, at)
+        elif event.kind in self._measured:
+            names, value_of = self._measured[event.kind]
+            self._add(at, *value_of(*map(event.extra.get, names)))
 
     def take_run(self, run: Run, times: Sequence[float]) -> None:
         """Takes many events of one kind at once, with the time of each."""
         if run.kind == "gpu_memory":
             self._take_peaks(run, times)
-            return
-        columns = [run.column(name) for name in MEASURED.get(run.kind, ())]
-        if columns:
-            for at, row in zip(times, zip(*columns, strict=True), strict=True):
-                self.take_fields(run.kind, dict(zip(MEASURED[run.kind], row, strict=True)).get, at)
+        elif run.kind in self._measured:
+            names, value_of = self._measured[run.kind]
+            for at, row in zip(times, zip(*map(run.column, names), strict=True), strict=True):
+                self._add(at, *value_of(*row))
 
     def _take_peaks(self, run: Run, times: Sequence[float]) -> None:
         peaks = run.numbers("peak_mb")
@@ -115,26 +117,14 @@ class Measured:
                 for index in indexes:
                     self._peaks[int(times[index] // HOUR_S), *stage].append(peaks[index])
 
-    def take_fields(self, kind: str, field: Callable[[str], object], at: float) -> None:
-        """Takes the fields that ``MEASURED`` names, of an event of such a kind."""
-        match kind:
-            case "inference":
-                self._add(at, "latency_ms", str(field("model") or UNKNOWN), number(field("milliseconds")))
-            case "gpu_memory":
-                self._add(at, "memory_mb", _memory_of(field("model"), field("stage")), number(field("peak_mb")))
-            case "strategy_return" if "*" in self._strategies or field("strategy") in self._strategies:
-                self._add(at, "return", f"{field('symbol')} {field('strategy')}", number(field("return")))
-            case "synthetic_quote":
-                self._add(at, "synthetic_share", str(field("symbol") or UNKNOWN), 1.0)
-            case "quote":
-                bid, ask = number(field("bid")), number(field("ask"))
-                is_real = bid is not None and ask is not None and 0 < bid < ask
-                self._add(at, "synthetic_share", str(field("symbol") or UNKNOWN), 0.0 if is_real else None)
+    def _return(self, symbol: object, strategy: object, share: object) -> Value:
+        is_wanted = "*" in self._strategies or strategy in self._strategies
+        return "return", f"{symbol} {strategy}", number(share) if is_wanted else None
 
     def given(self) -> Mapping[Key, Hour]:
         """What was measured since the last call."""
         for (hour, model, stage), peaks in self._peaks.items():
-            self._add(hour * HOUR_S, "memory_mb", _memory_of(model, stage), *peaks)
+            self._add(hour * HOUR_S, *_memory(model, stage, None)[:2], *peaks)
         self._peaks.clear()
         hours, self._hours = self._hours, {}
         return hours
@@ -146,8 +136,22 @@ class Measured:
             hour.add(known, has_median=what in WITH_MEDIAN)
 
 
-def _memory_of(model: object, stage: object) -> str:
-    return f"{model or UNKNOWN} {stage or UNKNOWN}"
+def _latency(model: object, milliseconds: object) -> Value:
+    return "latency_ms", str(model or UNKNOWN), number(milliseconds)
+
+
+def _memory(model: object, stage: object, peak: object) -> Value:
+    return "memory_mb", f"{model or UNKNOWN} {stage or UNKNOWN}", number(peak)
+
+
+def _synthetic_quote(symbol: object) -> Value:
+    return "synthetic_share", str(symbol or UNKNOWN), 1.0
+
+
+def _quote(symbol: object, bid: object, ask: object) -> Value:
+    low, high = number(bid), number(ask)
+    is_real = low is not None and high is not None and 0 < low < high
+    return "synthetic_share", str(symbol or UNKNOWN), 0.0 if is_real else None
 
 
 def hour_of(row: object) -> Hour | None:

@@ -22,8 +22,7 @@ from recompile_watch.store import Changes
 from recompile_watch.zones import LocalZone
 
 SETTLE_S = 0.25  # a record is written at once; without a line for so long it is complete
-POLLS = 4  # that one look at a source takes of a burst
-READ_BYTES = 1 << 19  # less than a block of a file, so that each poll gives one
+READ_BYTES = 1 << 20  # what a poll takes of a burst: a block of a file
 LINES_BEFORE, LINES_AFTER = 1, 5
 
 
@@ -61,27 +60,24 @@ class SourceReading:
             self._growing[stream] = _Growing(self._stream(stream, state))
 
     def poll(self, now: float, monotonic: float) -> tuple[list[Heard], list[Trouble]]:
-        """What is new, of a burst its next few megabytes: events, and troubles with the reading itself.
+        """What is new, of a burst its next megabyte: events, and troubles with the reading itself.
 
-        It reads little at a time, so that the bytes of a burst are never in memory together.
+        What comes of one is heard before the next is read: it is still in the processor's caches then, and only that much is in memory.
         """
         heard: list[Heard] = []
         troubles, self._troubles = self._troubles, []
-        for _ in range(POLLS):
-            for item in self.follower.poll(now, READ_BYTES):
-                match item:
-                    case Chunk():
-                        heard.append(self._chunk(item, now, monotonic))
-                    case GenerationStarted():
-                        growing = self._growing_of(item.stream)
-                        growing.started[item.generation] = Position(item.generation, item.position, item.lines)
-                        growing.is_dirty = True
-                    case GenerationEnded():
-                        heard += self._ended(item)
-                    case Trouble():
-                        troubles.append(item)
-            if not self.follower.has_more:
-                break
+        for item in self.follower.poll(now, READ_BYTES):
+            match item:
+                case Chunk():
+                    heard.append(self._chunk(item, now, monotonic))
+                case GenerationStarted():
+                    growing = self._growing_of(item.stream)
+                    growing.started[item.generation] = Position(item.generation, item.position, item.lines)
+                    growing.is_dirty = True
+                case GenerationEnded():
+                    heard += self._ended(item)
+                case Trouble():
+                    troubles.append(item)
         return heard, troubles
 
     def settle(self, monotonic: float, *, at_once: bool = False) -> list[Heard]:

@@ -25,6 +25,7 @@ from recompile_watch.core.verdict import judge
 from recompile_watch.respond.nursery import Nursery
 from recompile_watch.respond.readings import Reading, computes_only, reading_of, timed
 from recompile_watch.respond.worker_process import Launch, run_worker
+from recompile_watch.respond.workspace import workspace
 
 PARALLEL = 2
 _DEFAULT = Candidate("default")
@@ -88,8 +89,8 @@ Guard = Callable[[], str | None]
 
 def diagnose(plan: Plan, surroundings: Surroundings, on_progress: Watch, guard: Guard) -> tuple[Diagnosis, str]:
     """The diagnosis, and everything that torch and the workload logged. guard: the reason to stop now, if there is one."""
-    with tempfile.TemporaryDirectory(prefix="recompile-watch-") as folder:
-        return _Run(plan, surroundings, on_progress, guard, Path(folder)).result()
+    with workspace() as folder:
+        return _Run(plan, surroundings, on_progress, guard, folder).result()
 
 
 def not_run(plan: Plan, reason: str) -> Diagnosis:
