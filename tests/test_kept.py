@@ -31,7 +31,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def facts(rules: Ruleset) -> list[object]:
     """All that a rule says; patterns by their text."""
-    names = [name for name in Rule.__slots__ if name not in ("pattern", "continues", "leads", "ends", "orphan", "second", "finds")]
+    names = [
+        name for name in Rule.__slots__ if name not in ("pattern", "prefix", "unless", "continues", "leads", "ends", "orphan", "second", "finds")
+    ]
     return [[getattr(rule, name) for name in names] for rule in rules.rules]
 
 

@@ -273,7 +273,8 @@ class Joiner:
 
     def _head(self, piece: Piece) -> tuple[Rule, Match, Piece] | None:
         """The first rule whose record the piece begins, what its pattern finds, and the piece without a header in front of that."""
-        candidates = self._candidates(piece.text)
+        is_error = piece.torch.startswith((b"E", b"C")) or b"[ERROR]" in piece.torch  # what torch calls an error, its place tells as well
+        candidates = self._candidates(piece.torch + piece.text if is_error else piece.text)
         for rule in candidates:
             match = self._head_of(rule, piece)
             if match is not None:
@@ -286,12 +287,16 @@ class Joiner:
                     return rule, match, bare
         return None
 
-    @staticmethod
-    def _head_of(rule: Rule, piece: Piece) -> Match | None:
+    def _head_of(self, rule: Rule, piece: Piece) -> Match | None:
         """What the rule's pattern finds in a line, when that can be the first one of its record."""
         if rule.event != _ARTIFACT_EVENTS.get(piece.artifact, rule.event):
             return None
-        return rule.pattern.search(piece.text) if rule.anywhere else rule.pattern.match(piece.text if piece.torch else piece.text.lstrip())
+        if rule.prefix is not None and rule.prefix.search(piece.torch) is None:
+            return None
+        text = piece.text if rule.anywhere or piece.torch else piece.text.lstrip()
+        match = rule.pattern.search(text) if rule.anywhere else rule.pattern.match(text)
+        is_refused = match is not None and rule.unless is not None and bool(rule.unless.search(piece.text) or rule.unless.search(self._raw))
+        return None if is_refused else match
 
     def _candidates(self, text: bytes) -> list[Rule]:
         """The rules one of whose literals stands in the text, in the order of the rules.

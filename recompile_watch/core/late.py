@@ -4,30 +4,35 @@ The program has hundreds, of which one log needs a few dozen; to compile one cos
 """
 
 import re
-from typing import AnyStr, cast
+from collections.abc import Callable
+from functools import cached_property, partial
+from typing import AnyStr, TypeVar, cast
 
-_METHODS = ("match", "fullmatch", "search", "finditer", "findall", "split", "sub", "subn", "pattern", "groupindex", "flags")
+T = TypeVar("T")
 
 
-class _Late:
-    """Stands for a pattern; becomes as fast as one with its first use."""
+class Late:
+    """Stands for what ``make`` will give; each of its attributes costs the detour over this class once."""
 
-    __slots__ = ("_flags", "_source", *_METHODS)
+    def __init__(self, make: Callable[[], object]) -> None:
+        self._make = make
 
-    def __init__(self, source: str | bytes, flags: int) -> None:
-        self._source, self._flags = source, flags
+    @cached_property
+    def _made(self) -> object:
+        return self._make()
 
     def __getattr__(self, name: str) -> object:
         """Called for what is not there yet."""
-        compiled = re.compile(self._source, self._flags)
-        for method in _METHODS:
-            setattr(self, method, getattr(compiled, method))
-        return object.__getattribute__(self, name)
+        found = getattr(self._made, name)
+        setattr(self, name, found)
+        return found
+
+
+def late(make: Callable[[], T]) -> T:
+    """What ``make`` gives, made when it is first used. It is equal to nothing else, nor is it the ``re`` of its matches."""
+    return cast(T, Late(make))
 
 
 def pattern(source: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-    """``re.compile`` for a pattern that many runs do not need.
-
-    What is wrong with it is said when it is first used. The ``re`` of its matches is not what this returns.
-    """
-    return cast("re.Pattern[AnyStr]", _Late(source, flags))
+    """``re.compile`` for a pattern that many runs do not need. What is wrong with it is said when it is first used."""
+    return late(partial(re.compile, source, flags))

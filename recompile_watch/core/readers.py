@@ -256,6 +256,11 @@ def _read_trailed(source: str, reasons_of: Reasons, record: Record, fields: Fiel
     return _read_compile_error(source, reasons_of, record, fields) if is_of_torch else []
 
 
+def _read_titled(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
+    """Somebody's words for a failure; nothing where the failure itself follows, which is an event of its own."""
+    return [] if record.gave_way else [sighting(source, record, fields)]
+
+
 def _is_aside(record: Record) -> bool:
     """True for an exception that torch tells of and has dealt with: chatter, a file of a cache, a kernel that autotuning does without."""
     head = record.head.torch
@@ -308,7 +313,7 @@ _AT = re.compile(r"\bat \d+:\d+:$")  # a place in a kernel; what is wrong there 
 _IN_KERNEL = re.compile(r"(?m)^(?P<error>[A-Z]\w*(?:Error|Exception)\([^\n]{1,280}|[A-Z]\w*(?:Error|Exception): [^\n]{1,280})")
 _LAST_WORDS = re.compile(
     rb"(?m)^(?:from user code:|Set TORCH(?:_LOGS|DYNAMO_VERBOSE)=|Set torch\._dynamo\.config\.verbose"
-    rb"|You can suppress this exception and fall|\s*\"?_orig_mod\.)"
+    rb"|You can suppress this exception and fall|\s*\"?_orig_mod\.|While executing %|\s*target: aten\.|[^\n]*\b(?:in|out|in_out)_ptr\d+\b)"
 )
 _FROM_USER_CODE = re.compile(rb"from user code:\n(?:\s+[^\n]*\n?)+")
 
@@ -369,6 +374,7 @@ READERS: dict[str, Callable[[str, Reasons, Record, Fields], list[Sighting]]] = {
     "exception": _read_compile_error,
     "traceback": _read_traceback,
     "trailed": _read_trailed,
+    "titled": _read_titled,
     "quote": _read_quote,
     "profiler_table": _read_profiler,
     "compile_times": _read_compile_times,

@@ -8,26 +8,27 @@ carries samples that must and must not match. The files are TOML; docs/rules.md 
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import partial
 from typing import Protocol, cast
 
 import re2
 
 from recompile_watch.core.errors import RuleError
+from recompile_watch.core.late import late
 
 SEVERITIES = ("info", "warning", "critical")
 READERS = frozenset(
     {
         "recompile", "autograd_miss", "limit_hit", "limit_error", "graph_break", "cudagraph_skip", "overwritten", "exception", "traceback", "trailed",
-        "strategy_table", "strategy_lines", "validation_losses", "daily_returns", "quote", "profiler_table", "compile_times",
+        "titled", "strategy_table", "strategy_lines", "validation_losses", "daily_returns", "quote", "profiler_table", "compile_times",
     }
 )  # fmt: skip
 _TYPES = {"int", "float", "bool", "str", "optional_float"}
 _KEYS = {
     "id": str, "event": str, "title": str, "severity": str, "why": str, "docs": str, "torch": str,
     "literal": (str, list), "pattern": str, "anywhere": bool, "continues": list, "indented": bool, "leads": str, "ends": str, "orphan": str,
-    "second": str, "finds": list, "types": dict, "values": dict, "needs": list, "reader": str, "inside": bool, "after_blank": bool,
-    "fallback": bool, "gives_way": bool, "bulk": bool, "max_lines": int, "match": list, "no_match": list,
+    "prefix": str, "unless": list, "second": str, "finds": list, "types": dict, "values": dict, "needs": list, "reader": str, "inside": bool,
+    "after_blank": bool, "fallback": bool, "gives_way": bool, "bulk": bool, "max_lines": int, "match": list, "no_match": list,
 }  # fmt: skip
 _REQUIRED = ("id", "event", "title", "severity", "why", "literal", "pattern")
 _OPTIONS = re2.Options()
@@ -73,6 +74,7 @@ class Rule:
 
     literals: every first line holds at least one of them (case matters).
     pattern, text: matched at the start of the message of the first line (searched in it when ``anywhere``), and its source.
+    prefix: torch's own prefix must hold it as well. unless: a first line of which any part fits is none of its messages.
     continues: lines that go on with a record that has no torch prefix; with one, every line of the same prefix goes on.
     leads: a line behind which the next one goes on with the record, whatever it is.
     indented: instead, lines without any prefix that begin with two blanks. ends: the last line of a record.
@@ -94,6 +96,8 @@ class Rule:
     pattern: Pattern
     source: str
     anywhere: bool = False
+    prefix: Pattern | None = None
+    unless: Pattern | None = None
     continues: Pattern | None = None
     leads: Pattern | None = None
     ends: Pattern | None = None
@@ -201,7 +205,7 @@ def _value_mistakes(entry: dict[str, object]) -> list[str]:
             found.append("key 'bulk': a bulk rule's pattern has no '$', it is matched inside a block of lines")
         found += [
             f"key 'bulk': a bulk rule has no '{key}'"
-            for key in ("continues", "indented", "leads", "ends", "finds", "anywhere", "after_blank")
+            for key in ("continues", "indented", "leads", "ends", "finds", "anywhere", "prefix", "unless", "after_blank")
             if entry.get(key)
         ]
     if entry.get("indented") and entry.get("continues"):
@@ -217,7 +221,7 @@ def _value_mistakes(entry: dict[str, object]) -> list[str]:
 
 def _pattern_mistakes(entry: dict[str, object]) -> list[str]:
     found = []
-    for key in ("pattern", "leads", "ends", "orphan", "second", "continues", "finds"):
+    for key in ("pattern", "prefix", "unless", "leads", "ends", "orphan", "second", "continues", "finds"):
         for pattern in _texts(entry.get(key, [])):
             try:
                 compile_pattern(pattern)
@@ -254,13 +258,14 @@ def rule_of(entry: Mapping[str, object], source: str) -> Rule:
     return Rule(
         id=text["id"], event=text["event"], title=text["title"], severity=text["severity"], why=text["why"],
         literals=tuple(literal.encode() for literal in _texts(entry["literal"])),
-        pattern=_LazyPattern(text["pattern"]), source=source, anywhere=bool(entry.get("anywhere", False)),
+        pattern=_late(text["pattern"]), source=source, anywhere=bool(entry.get("anywhere", False)),
+        prefix=_late(text["prefix"]) if "prefix" in text else None, unless=_alternatives(_texts(entry.get("unless", []))),
         continues=_alternatives(_texts(entry.get("continues", []))),
-        leads=_LazyPattern(text["leads"]) if "leads" in text else None,
-        ends=_LazyPattern(text["ends"]) if "ends" in text else None,
-        orphan=_LazyPattern(text["orphan"]) if "orphan" in text else None,
-        second=_LazyPattern(text["second"]) if "second" in text else None,
-        finds=tuple(_LazyPattern(pattern) for pattern in _texts(entry.get("finds", []))),
+        leads=_late(text["leads"]) if "leads" in text else None,
+        ends=_late(text["ends"]) if "ends" in text else None,
+        orphan=_late(text["orphan"]) if "orphan" in text else None,
+        second=_late(text["second"]) if "second" in text else None,
+        finds=tuple(_late(pattern) for pattern in _texts(entry.get("finds", []))),
         types=types, values=values, needs=tuple(_texts(entry.get("needs", []))), reader=text.get("reader"),
         inside=bool(entry.get("inside", False)), fallback=bool(entry.get("fallback", False)), bulk=bool(entry.get("bulk", False)),
         gives_way=bool(entry.get("gives_way", False)), indented=bool(entry.get("indented", False)),
@@ -276,22 +281,12 @@ def _texts(value: object) -> list[str]:
 
 
 def _alternatives(patterns: list[str]) -> Pattern | None:
-    return _LazyPattern("|".join(f"(?:{pattern})" for pattern in patterns)) if patterns else None
+    return _late("|".join(f"(?:{pattern})" for pattern in patterns)) if patterns else None
 
 
-class _LazyPattern:
+def _late(source: str) -> Pattern:
     """A pattern that is compiled when it is first used: few rules fire on one log."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-
-    @cached_property
-    def match(self) -> Callable[[bytes], Match | None]:
-        return compile_pattern(self._text).match
-
-    @cached_property
-    def search(self) -> Callable[[bytes], Match | None]:
-        return compile_pattern(self._text).search
+    return late(partial(compile_pattern, source))
 
 
 def compile_pattern(pattern: str) -> Pattern:

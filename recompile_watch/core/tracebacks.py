@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 _FRAME = re.compile(
-    rb"(?:^|[\\/\s\"~.])(?P<module>(?:torch|triton|torchdynamo|torchinductor|functorch)[\\/][\w\\/-]{1,200})\.py\"?"
+    rb"(?:^|[\\/\s\"~.])(?P<module>(?:torch|triton|torchdynamo|torchinductor|functorch|(?:vllm|srt)[\\/]compilation)[\\/][\w\\/-]{1,200})\.py\"?"
     rb"(?:(?:(?:, line \d+|:\d+)?[,:]? in |(?::\d+| \.\.\.) (?=\w+\s*$))(?P<function>[\w.<>]+))"
     # inductor names what it writes by a hash: ab/cab….py
     rb"|[\\/]\w\w[\\/]c\w{40,60}\.py\"?(?:, line \d+|:\d+)?[,:]? in (?P<generated>[\w.<>]+)"
@@ -27,7 +27,8 @@ _HEADER = re.compile(
 _RUNS = re.compile(
     r"torch(?:/_|)dynamo/(?:eval_frame (?:_fn|__call__|inner|forward|wrapper|compile_wrapper|_call_lazy_check|fn)$"
     r"|external_utils |decorators |polyfills)"
-    r"|torch/_functorch/(?:_aot_autograd/(?:runtime_wrappers|utils|subclass_utils) |(?:apis|vmap|eager_transforms|functional_call|pyfunctorch) "
+    r"|torch/_functorch/_aot_autograd/(?:runtime_wrappers (?!_backward_prologue|process_runtime_tangent|coerce_)|utils |subclass_utils )"
+    r"|torch/_functorch/(?:(?:apis|vmap|eager_transforms|functional_call|pyfunctorch) "
     r"|aot_autograd (?:forward|backward|wrapper|new_func|g|inner|runtime_wrapper|call_func\w*|debug_compiled_function|boxed_forward)$)"
     r"|torch/_inductor/(?:output_code |hooks |utils |runtime/runtime_utils )"
     r"|torch/_inductor/(?:compile_fx (?:run|wrapper|__call__)$|codecache (?:__call__|_run_from_cache)$)"
@@ -35,7 +36,9 @@ _RUNS = re.compile(
 _STAGES = (
     ("kernel", re.compile(r"triton/(?:compiler|backends|language|runtime/(?:build|driver))|torch/_inductor/runtime/(?:triton_h|autotune)")),
     ("cudagraphs", re.compile(r"torch/_inductor/cudagraph_trees ")),
-    ("inductor", re.compile(r"torch(?:/_|)inductor/")),
+    ("inductor", re.compile(
+        r"torch(?:/_|)inductor/|(?:vllm|srt)/compilation/(?:backends?|compiler_interface|inductor_pass|pass_manager|fix_functionalization|fusion\w*) "
+    )),
     ("autograd", re.compile(r"(?:torch/_functorch|functorch/_src)/(?:_aot_autograd/|aot_autograd |partitioners |compilers )")),
     ("tracing", re.compile(
         r"torch/(?:_dynamo|_export|export)/|torchdynamo/|torch/_subclasses/fake_|torch/fx/experimental/(?:symbolic_|proxy_tensor|sym_node)"

@@ -205,3 +205,45 @@ def test_a_guard_in_somebody_s_words(words: str, reasons: list[str] | None) -> N
     """A guard that is quoted counts as one, with its cause; words about tensors do not."""
     found = [[reason["cause"] for reason in event["reasons"]] for event in events(words)]
     assert found == ([] if reasons is None else [reasons])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "INFO model: torch.compile errors so far: 0",
+        "if torch.compile fails, the bot runs eager",
+        "WARNING app: torch.compile may raise a RuntimeError here",
+        "    raise RuntimeError('torch.compile failed')",
+        "mean error of inductor vs eager 0.001",
+        "KeyError: 'torch_compile'",
+        "DynamoDB: ClientError: no table",
+        "+        except torch._dynamo.exc.BackendCompilerFailed as error:",
+        "2025-06-06T19:02:34Z ERROR dynamo.runtime: RuntimeError: etcd lease lost",
+        "* [inductor] Fix RuntimeError in codegen of cat (#12345)",
+        "tests/test_inductor.py::test_raises_runtime_error_inductor PASSED        [ 13%]",
+    ],
+)
+def test_talk_code_and_counts_are_no_failure(line: str) -> None:
+    """Words of the compiler beside words of a failure are none where the line is code, a condition, a count or another program's."""
+    assert events(f"{line}\n") == []
+
+
+def test_a_title_is_no_second_failure() -> None:
+    """What somebody says of a failure in front of the failure itself belongs to that one."""
+    (event,) = events(f"Segmentation fault with torch.compile\n{ERROR}")
+    assert event["exception"] == "UserError"
+
+
+def test_an_error_that_the_compiler_logs_is_told_by_its_place() -> None:
+    """At level E the place in torch's prefix is enough; the same line at another level is chatter."""
+    line = "0120 10:55:36.685000 15144 torch/_inductor/runtime/triton_heuristics.py:533] [0/0]     tl.store(out_ptr0 + (x2), tmp126, None)\n"
+    (event,) = events(f"E{line}")
+    assert (event["kind"], event["compile_id"], event["exception"]) == ("compile_error", "0/0", None)
+    assert events(f"V{line}") == []
+
+
+def test_names_that_only_inductor_gives_tell_its_code() -> None:
+    """A compiler that refuses a file is of torch where the lines below show inductor's variables."""
+    refused = "program_source:19:9: error: expected ')'\n        auto tmp10 = tmp8 ? tmp9 : {}[x0];\n        ^\n"
+    assert messages(refused.format("in_ptr0")) == ["error: expected ')'"]
+    assert events(refused.format("prices")) == []

@@ -162,3 +162,17 @@ def test_a_notebook_names_the_exception_in_front_of_the_stack() -> None:
     whole = failure_of([head, *stack], is_cut=False, gave_way=False)
     assert cut is not None and whole is not None
     assert (cut.exception, cut.said, whole.exception, whole.said) == ("AssertionError", "", "AssertionError", "buf0")
+
+
+def test_a_server_s_own_backend_is_a_part_of_the_compiler() -> None:
+    """vLLM and SGLang compile through folders of their own, which may be all that a cut stack shows."""
+    stack = b'  File "/opt/vllm/compilation/backends.py", line 656, in __call__\n    PiecewiseCompileInterpreter('
+    found = failure_of(stack.split(b"\n"), is_cut=True, gave_way=False)
+    assert found is not None and found.stage == "inductor"
+
+
+def test_torch_s_checks_of_a_backward_pass_are_no_code_of_the_program() -> None:
+    """What compiled code passes when it runs is none of the compiler's, but the checks in front of its backward pass are torch's own."""
+    stack = '  File "/venv/torch/_functorch/_aot_autograd/runtime_wrappers.py", line 19, in {}\n    x = y'
+    found = [failure_of(stack.format(name).encode().split(b"\n"), is_cut=True, gave_way=False) for name in ("wrapper", "process_runtime_tangent")]
+    assert found[0] is None and found[1] is not None and found[1].stage == "autograd"
