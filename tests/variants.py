@@ -380,6 +380,16 @@ def whitespace_collapsed(data: bytes) -> bytes:
     return b" ".join(data.split()) + b"\n"
 
 
+def without_prefixes(data: bytes) -> bytes:
+    """Only the messages, as people copy them out of a log or a logger of their own prints them."""
+    return join_lines([GLOG.sub(b"", line) for line in split_lines(data)])
+
+
+def without_indents(data: bytes) -> bytes:
+    """No line begins with a blank: a page that is no code block, or a terminal, took them."""
+    return join_lines([line.lstrip(b" \t") for line in split_lines(data)])
+
+
 def without_comments(data: bytes) -> bytes:
     """Guards without "  # source" and hint, as torch 2.5 and older wrote them."""
     out = []
@@ -560,6 +570,10 @@ def _pasted() -> Iterator[Variant]:
         yield Variant(f"wrap_words_{width}", words, SQUEEZED, suits=is_prefixed)
     yield Variant("newlines_to_spaces", newlines_to_spaces, suits=is_prefixed)
     yield Variant("whitespace_collapsed", whitespace_collapsed, SQUEEZED, suits=is_prefixed)
+    bare = IDENTITY | GUARDS
+    yield Variant("without_prefixes", without_prefixes, bare)
+    yield Variant("without_indents", without_indents, SQUEEZED)
+    yield Variant("messages_without_indents", in_turn(without_prefixes, without_indents), (bare - {"text"}) | {"text_squeezed"})
     yield Variant("without_comments", without_comments, suits=has_no_quoted_hash)
 
 

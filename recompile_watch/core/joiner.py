@@ -178,6 +178,10 @@ class Joiner:
             if self._has_lone_tag(record, piece):
                 record.begin_with(head._replace(channel=piece.channel, tag=b""))
                 return record
+            if record.began_late(piece, self._number, _ARTIFACT_EVENTS.get(piece.artifact)) and not self._has_other(record, piece):
+                record.begin_with(piece)
+                record.stamp = piece.stamp
+                return record
             if head.channel != piece.channel or head.rank != piece.rank or record.ended:
                 continue
             if piece.torch and piece.torch == head.torch and (head.torch in self._raw or record.hides_prefix):
@@ -195,6 +199,11 @@ class Joiner:
                 return record
         return None
 
+    def _has_other(self, record: Record, piece: Piece) -> bool:
+        """True when another record is open whose lines have this very prefix, behind the same words of a carrier."""
+        others = (other.head for other in self._open if other is not record)
+        return any(head.torch == piece.torch and head.channel == piece.channel and head.rank == piece.rank for head in others)
+
     def _has_lone_tag(self, record: Record, piece: Piece) -> bool:
         """True when the record's second line has no tag, so that in its first one those words belong to the message or to somebody's own."""
         tag = record.head.tag
@@ -209,9 +218,13 @@ class Joiner:
             return False
         if rule.indented:
             return piece.text[:2] == b"  " and piece.text.strip() != b""
-        if rule.leads is not None and rule.leads.search(record.texts[-1]) is not None:
+        if rule.leads is not None and rule.leads.search(record.last_words()) is not None:
             return True
-        return rule.continues is not None and rule.continues.match(piece.text) is not None
+        if rule.continues is None:
+            return False
+        return rule.continues.match(piece.text) is not None or (
+            record.is_unindented(piece.text) and rule.continues.match(b"    " + piece.text) is not None
+        )
 
     def _is_bare_rest(self, record: Record, piece: Piece) -> bool:
         """True when all prefixes of the line are gone, the rank's too, of which the record's first line kept the end."""
@@ -252,7 +265,9 @@ class Joiner:
             return None if is_quotation(self._raw, before) else self._record(*head, number, offset, before)
         if number <= HEAD_LINES:
             for rule, orphan in self._orphans:
-                if rule.event == _ARTIFACT_EVENTS.get(piece.artifact, rule.event) and any(map(orphan.match, (piece.text, piece.tagged))):
+                if rule.event == _ARTIFACT_EVENTS.get(piece.artifact, rule.event) and any(
+                    map(orphan.match, (piece.text, piece.tagged, piece.placed))
+                ):
                     return self._record(rule, None, piece, number, offset, before)
         return None
 

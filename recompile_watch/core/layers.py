@@ -119,7 +119,8 @@ def peel_layer(state: Peeling, raw: bytes, at: int) -> int | None:
 
 def _take_glog(state: Peeling, match: "re.Match[bytes]", raw: bytes) -> int:
     state.torch = raw[match.start() : match.end()].rstrip()
-    state.see_stamp(Stamp("glog", match["stamp"].decode()))
+    if match["stamp"] is not None:
+        state.see_stamp(Stamp("glog", match["stamp"].decode()))
     if match["pid"] is not None:
         number = int(match["pid"])
         if number <= LINUX_PID_MAX:
@@ -265,8 +266,8 @@ def _take_stump(state: Peeling, match: "re.Match[bytes]", _raw: bytes) -> int | 
     if state.headed and state.stamp is None:
         return None
     state.torch = match[0].rstrip()
-    state.cid = match["cid"] or match["cid2"] or state.cid
-    state.artifact = match["artifact"] or match["artifact2"] or match["artifact3"] or b""
+    state.cid = match["cid"] or match["cid2"] or match["cid3"] or state.cid
+    state.artifact = match["artifact"] or match["artifact2"] or match["artifact3"] or match["artifact4"] or b""
     state.headed = True
     return match.end()
 
@@ -297,6 +298,7 @@ _DATED: tuple[_IsLayer, ...] = (
     (PM2, _take_name),
     (DAY_OF_YEAR, _take_header),
     (STERN, _take_name),
+    (GLOG_STUMP, _take_stump),
 )
 _LETTER: tuple[_IsLayer, ...] = (
     (SYSLOG, _take_syslog), (JOURNAL_FULL, _take_syslog), (RANK, _take_rank), (BRACKET_TORCH, _take_bracket_torch),
@@ -313,10 +315,13 @@ _LAYERS: dict[bytes, tuple[_IsLayer, ...]] = {
     ),
     b"@": ((TAI64N, _take_quote),),
     b".": ((GLOG_STUMP, _take_stump),),
+    b"]": ((GLOG_STUMP, _take_stump),),
     b"/": ((GLOG_STUMP, _take_stump),),
     b"(": ((WORKER, _take_worker),),
     b"<": ((RFC5424, _take_syslog), (SYSLOG, _take_syslog)),
     b">": ((TORCH_AHEAD, _take_quote), (QUOTE, _take_quote)),
-    **{bytes([c]): ((TORCH_AHEAD, _take_quote),) for c in b"*`#_~|-"},
-    **{bytes([c]): ((TORCH_AHEAD, _take_quote), (INDENTED_HEADER, _take_quote), (SLURM, _take_slurm)) for c in b" \t"},
+    **{bytes([c]): ((TORCH_AHEAD, _take_quote),) for c in b"*`#~|-"},
+    b"_": ((TORCH_AHEAD, _take_quote), (GLOG_STUMP, _take_stump)),
+    **{bytes([c]): ((TORCH_AHEAD, _take_quote), (INDENTED_HEADER, _take_quote), (SLURM, _take_slurm), (GLOG_STUMP, _take_stump)) for c in b" \t"},
+    b":": ((GLOG_STUMP, _take_stump),),
 }  # fmt: skip

@@ -56,6 +56,15 @@ class Piece(NamedTuple):
         """The text with the name of torch's artifact in front of it, as torch prints it: ``[__graph_breaks] Traceback …``."""
         return b"[" + self.artifact + b"] " + self.text if self.artifact else self.text
 
+    @property
+    def placed(self) -> bytes:
+        """The text behind the module of torch that logged it, where that is the one which counts compilations: ``convert_frame: To log …``."""
+        return (
+            b"convert_frame: " + self.text
+            if b"_dynamo/convert_frame.py:" in self.torch.replace(b"\\", b"/") or b"dynamo.convert_frame: " in self.torch
+            else self.text
+        )
+
 
 MAX_LAYERS = 12
 LINUX_PID_MAX = 1 << 22  # a larger number in the glog prefix is the thread id that torch 2.2 to 2.4 print there
@@ -72,9 +81,11 @@ ANSI = pattern(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)
 ANSI_WRECK = pattern(rb"#033\[[\d;]{0,12}m|(?<![\w\]])\[(?:0|\d{1,3}(?:;\d{1,3})+)m")
 BREAK = pattern(rb"<br ?/?>\s*$")
 ENTITY = pattern(rb"&(?:gt|lt|amp|quot|apos|nbsp|#\d{1,6}|#x[0-9a-fA-F]{1,6});")
+# A date, a time or a number may have been made unreadable before it was shown: "W1017 xx:50:14.963000 17892 ".
+_GLOG_TIME = rb"[\dxX*]{4} (?:[\dxX*]{2}:){2}[\dxX*]{2}"
 GLOG = pattern(
-    rb"[VDIWECF](?P<stamp>\d{4} \d\d:\d\d:\d\d(?:\.\d{1,9})?) +"
-    rb"(?:(?P<pid>\d{1,20}) +)?"
+    rb"[VDIWECF](?:(?P<stamp>\d{4} \d\d:\d\d:\d\d(?:\.\d{1,9})?)|" + _GLOG_TIME + rb"(?:\.[\dxX*]{1,9})?) +"
+    rb"(?:(?:(?P<pid>\d{1,20})|[xX*]{1,20}) +)?"
     rb"(?:(?:[A-Za-z]:\\[^\]\n]{1,300}?|[^\s\]\[:\"']{1,300}):\d+\](?: |$))?"
     rb"(?:\[(?P<cid>" + COMPILE_ID + rb")\](?: |$))?"
     rb"(?:\[(?P<artifact>__\w+)\](?: |$))?"
@@ -82,7 +93,7 @@ GLOG = pattern(
 # Inside a line only the full form counts: five fields that no application prints by chance.
 GLOG_INSIDE = pattern(
     rb"(?:\[(?:rank|default)\d+\]:\s?)*"
-    rb"[VDIWEC]\d{4} \d\d:\d\d:\d\d\.\d{6} \d{1,20} (?:[A-Za-z]:\\[^\]\n]{1,300}?|[^\s\]\[:\"']{1,300}):\d+\](?= |$)"
+    rb"[VDIWEC]" + _GLOG_TIME + rb"\.[\dxX*]{6} [\dxX*]{1,20} (?:[A-Za-z]:\\[^\]\n]{1,300}?|[^\s\]\[:\"']{1,300}):\d+\](?= |$)"
 )
 BRACKET_TORCH = pattern(
     rb"(?:\[(?P<stamp>" + ISO + rb")\] (?:\[(?P<cid>" + COMPILE_ID + rb")\] )?)?"
@@ -94,7 +105,10 @@ GLOG_STUMP = pattern(
     rb"(?:(?:[VDIWEC](?:\d{4})? +)?[\w./\\~-]{0,300}\b\w+\.py:\d+\](?: |$)(?:\[(?P<cid>"
     + COMPILE_ID
     + rb")\](?: |$))?(?:\[(?P<artifact>__\w+)\](?: |$))?"
-    rb"|\[(?P<cid2>\d{1,6}/\d{1,6}(?:_\d+)?)\] (?:\[(?P<artifact2>__\w+)\](?: |$))?|\[(?P<artifact3>__\w+)\](?: |$))"
+    rb"|\[(?P<cid2>\d{1,6}/\d{1,6}(?:_\d+)?)\] (?:\[(?P<artifact2>__\w+)\](?: |$))?|\[(?P<artifact3>__\w+)\](?: |$)"
+    # copying began inside the prefix's last words: "ert_frame.py:906] [7/8] torch._dynamo hit", "7/8] [__recompiles] Recompiling"
+    rb"| ?(?:[\d:.]{1,15} )?(?:\d{1,20} )?[\w./\\:-]{0,80}\](?: \[(?P<cid3>" + COMPILE_ID + rb")\])?(?: \[(?P<artifact4>__\w+)\])? "
+    rb"(?=torch\._dynamo hit config\.|Recompiling function |Graph [Bb]reak in user code))"
 )
 # The same with its beginning lost inside the date or the time: "19:36:39.653000 19376 torch/_dynamo/guards.py:964] [3/8] ".
 GLOG_CUT = pattern(
@@ -110,13 +124,14 @@ BRACKET_INSIDE = pattern(
 # The basic format of Python's logging, behind what a program printed without a newline.
 BASIC_INSIDE = pattern(rb"(?<=\s)(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):torch(?:dynamo|inductor|\._dynamo|\._inductor)(?:\.\w+)*:(?=\S)")
 TORCH_AHEAD = pattern(
-    rb"[\s>*`_#~|-]{1,60}(?=(?:\[(?:rank|default)\d+\]:\s?)*[VDIWEC]\d{4} \d\d:\d\d:\d\d|\[(?:rank|default)\d+\]:"
-    rb"|[Tt]orch(?:dynamo|inductor|\._dynamo|\._inductor)[\w.]{0,80}: \[" + LEVEL + rb"\])"
+    rb"[\s>*`_#~|-]{1,60}(?=(?:\[(?:rank|default)\d+\]:\s?)*[VDIWEC]" + _GLOG_TIME + rb"|\[(?:rank|default)\d+\]:"
+    rb"|[Tt]orch(?:dynamo|inductor|\._dynamo|\._inductor)[\w.]{0,80}: \[" + LEVEL + rb"\]"
+    rb"|(?:\[\d{1,6}/\d{1,6}(?:_\d+)?\] (?:\[__\w+\] )?|\[__\w+\] )(?:torch\._dynamo hit config\.|Recompiling function |Graph [Bb]reak in user code))"
 )
 # A notebook, or an editor, makes links of the paths in its output: "[/app/m.py:38](https://file+.vscode-resource…/m.py:38)".
 LINK = pattern(rb"\[([^\[\]\s]{0,400}[/\\][^\[\]\s]{1,400})\]\((?:https?|file|vscode)[^()\s]{1,2000}\)")
 
-TORCH_STARTS = pattern(rb"[VDIWEC]\d{4} \d\d:\d\d:\d\d|\[(?:rank|default)\d+\]:|\[" + ISO + rb"\] (?:\[[\d/_]+\] )?torch")
+TORCH_STARTS = pattern(rb"[VDIWEC]" + _GLOG_TIME + rb"|\[(?:rank|default)\d+\]:|\[" + ISO + rb"\] (?:\[[\d/_]+\] )?torch")
 INDENTED_HEADER = pattern(rb"[ \t]{1,12}(?=" + LEVEL + rb":[\w.]+:\S|20\d\d-\d\d-\d\d[ T]\d\d:\d\d:\d\d)")
 RANK = pattern(rb"\[(?:rank|Rank|RANK):?[ =]?(?P<rank>\d{1,6})\]:?\s?|rank(?P<rank2>\d{1,6}): ")
 ROLE = pattern(rb"\[[a-z_-]{1,40}\d{1,6}\]:\s?")

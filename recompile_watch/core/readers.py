@@ -151,7 +151,7 @@ def _read_graph_break(source: str, reasons_of: Reasons, record: Record, fields: 
     reason = fields.get("reason")
     if isinstance(reason, str):
         fields["reason"] = _first_reason_line(reason)
-    partial = fields.get("file") is None or (record.cut and record.unterminated)
+    partial = fields.get("file") is None or record.match is None or (record.cut and record.unterminated)
     return [sighting(source, record, fields, partial=partial)]
 
 
@@ -205,7 +205,7 @@ def _read_overwritten(source: str, reasons_of: Reasons, record: Record, fields: 
         fields["file"], fields["line_no"], fields["function"] = stack[-1]
         code = body[0].rstrip().removesuffix(b".").rpartition(b"\n")[2]
         fields["message"] = decode(code).strip()[:MAX_MESSAGE] if b'File "' not in code else None
-    return [sighting(source, record, fields, partial=not body[1] and b"This can happen" not in message)]
+    return [sighting(source, record, fields, partial=record.match is None or (not body[1] and b"This can happen" not in message))]
 
 
 def _read_exception(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
@@ -228,7 +228,8 @@ def _read_compile_error(source: str, reasons_of: Reasons, record: Record, fields
     said = (
         re.search(rb"\b%s:[ \t]*(?P<text>[^\n]*)(?P<more>\n[^\n]*)?" % re.escape(name.encode()), record.message()) if isinstance(name, str) else None
     )
-    if said is not None and fields.get("message") is None:
+    known = fields.get("message")
+    if said is not None and (known is None or (isinstance(known, str) and known.startswith("Failed running "))):
         fields["message"] = _said(decode(said["text"]).strip(), decode(said["more"] or b"").strip(), decode(record.message()))[:MAX_MESSAGE] or None
     at = fields.get("message")
     if isinstance(at, str) and _NO_MESSAGE.fullmatch(at) is not None:

@@ -1,5 +1,6 @@
 """A record: one whole log message, joined from one or more lines; ``joiner`` makes them."""
 
+import re
 from dataclasses import dataclass, field
 
 from recompile_watch.core.prefix_grammar import GLOG, Piece, Stamp
@@ -9,6 +10,9 @@ PREFIX_STUMP = 20  # as many bytes of a torch prefix, its level and time, tell w
 MAX_RECORD_BYTES = 4 << 20
 HEAD_LINES = 64  # only so near to the beginning of a log can a record have lost its head
 BEFORE_BYTES = 512  # a header line on the line before, with an empty message, is this short
+# Lines that torch indents, as they are where a page or a terminal lost the blanks; after a frame comes its line of code.
+_INDENTED = re.compile(rb'File "[^"\n]{1,300}", line \d+(?:, in \S|\s*$)|(?:Explanation|Hint|Developer debug context): \S|[~^]+\s*$')
+_FRAME_ENDS = re.compile(rb'\S?(?:[^\n]*\s)?File "[^"\n]{1,300}", line \d+(?:, in [^\n]+)?$|[~^]+\s*$')
 
 
 @dataclass(slots=True)
@@ -77,10 +81,36 @@ class Record:
             and (GLOG.match(prefix) is not None or b"] torch" in prefix)
         )
 
+    def began_late(self, piece: Piece, number: int, event: str | None) -> bool:
+        """True when copying began behind its prefix, or inside it: the next line shows the whole prefix, and goes on with the message.
+
+        event: the kind that torch's artifact on that line speaks of, None without one.
+        """
+        own, rule = self.head.torch, self.rule
+        is_first = len(self.texts) == 1 and self.last_line == number - 1 and self.head.rank in (None, piece.rank)
+        if not is_first or b": [" in own or GLOG.match(piece.torch) is None or not piece.torch.endswith(own.strip()):
+            return False
+        if own == piece.torch:
+            return piece.channel.endswith(self.head.channel) and (piece.channel, piece.rank) != (self.head.channel, self.head.rank)
+        if self.head.channel:
+            return False
+        if rule.second is not None and rule.second.match(piece.text) is not None:
+            return True
+        is_own = self.match is None or event == rule.event
+        return is_own and piece.text.strip() != b"" and rule.continues is not None and rule.continues.match(piece.text) is not None
+
     def may_be_trimmed(self, number: int, second: bytes | None = None) -> bool:
         """True when its head was this line, so that the next one, ``second``, can show that its prefixes are gone."""
         known, is_head = self.rule.second, self.last_line == number and len(self.texts) == 1 and not self.takes_bare
         return known is not None and is_head and (second is None or known.match(second) is not None)
+
+    def last_words(self) -> bytes:
+        """Its last line, or when that is empty the one in front of it with both line ends."""
+        return self.texts[-1] if self.texts[-1].strip() or len(self.texts) == 1 else self.texts[-2] + b"\n\n"
+
+    def is_unindented(self, text: bytes) -> bool:
+        """True when ``text``, at the beginning of its line, is a frame, the code of one, or an explanation: copying lost the blanks."""
+        return _INDENTED.match(text) is not None or (text[:1] > b" " and _FRAME_ENDS.match(self.texts[-1]) is not None)
 
     def decides_next(self, number: int) -> bool:
         """True when the line behind this one can change it, whatever stands in that line."""

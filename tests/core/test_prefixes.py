@@ -51,6 +51,34 @@ def test_time_and_process_of_a_carrier(prefix: str, when: str | None, pid: int |
     assert (event["kind"], event["time"], event["pid"], event["instances"]) == ("cudagraph_skip", when, pid, 2)
 
 
+LIMIT = (
+    "torch._dynamo hit config.recompile_limit (8)",
+    "   function: 'forward' (/srv/app/model.py:33)",
+    "   last reason: 0/7: tensor 'x' size mismatch at index 0. expected 8, actual 9",
+    'To log all recompilation reasons, use TORCH_LOGS="recompiles".',
+    "To diagnose recompilation issues, see https://pytorch.org/docs/main/torch.compiler_troubleshooting.html.",
+)
+
+
+@pytest.mark.parametrize(
+    "time", ["W1017 xx:50:14.963000 17892", "W**** **:**:**.****** ****", "WXXXX XX:XX:XX.XXXXXX 17892", "W1017 10:50:14.963000 xxxxx"]
+)
+@pytest.mark.parametrize("front", ["", "  0%|          | 0/2 [00:00<?, ?it/s]", "[rank1]:", "> ", "(Worker pid=7) "])
+def test_a_time_that_somebody_made_unreadable(front: str, time: str) -> None:
+    """The record is torch's all the same, at no time of torch's own when that cannot be read."""
+    lines = [f"{time} torch/_dynamo/convert_frame.py:1016] [0/8] {line}" for line in LIMIT]
+    keeps = "" if "%" in front else front
+    (event,) = events("".join(f"{front if line is lines[0] else keeps}{line}\n" for line in lines))
+    assert (event["kind"], event["function"], event["line_no"], event["compile_id"], event["limit"]) == (
+        "recompile_limit_hit",
+        "forward",
+        33,
+        "0/8",
+        8,
+    )
+    assert event["partial"] is False
+
+
 @pytest.mark.parametrize("prefix", ["ERROR 11-07 10:28:52 [core.py:586] ", "(EngineCore_0 pid=31) ERROR 11-07 10:28:52 [core.py:586] ", "10:28:52  "])
 def test_indentation_stays(prefix: str) -> None:
     """Behind a place or a clock the blanks belong to the stack that is printed line by line."""
@@ -120,3 +148,37 @@ def test_a_torch_line_inside_a_string(form: Callable[[str, int], str]) -> None:
     (event,) = events("".join(form(line, number) + "\n" for number, line in enumerate(RECOMPILE, 1)))
     assert (event["function"], event["file"], event["line_no"], event["compile_id"], event["partial"]) == ("step", "/srv/a.py", 9, "6/1", False)
     assert event["reasons"] == [{"entry": "6/0", "text": "name == 'n'", "cause": "str_value"}]
+
+
+GUARD = (
+    "Recompiling function forward in /srv/app/model.py:33",
+    "    triggered by the following guard failure(s):",
+    "    - 7/0: tensor 'x' size mismatch at index 0. expected 8, actual 9",
+)
+GRAPH_BREAK = (
+    "Graph break in user code at /srv/app/model.py:33",
+    "Graph Break Reason: Call to `torch._dynamo.graph_break()`",
+    "  Explanation: User-inserted graph break. Message: None",
+    "User code traceback:",
+    '  File "/srv/app/model.py", line 33, in forward',
+)
+
+
+@pytest.mark.parametrize("front", ["", "[rank1]:", "(Worker_TP1 pid=7) [rank1]:", "2026-01-10 10:28:52,255 INFO run: "])
+@pytest.mark.parametrize(
+    ("place", "lines"),
+    [
+        ("W0811 15:54:35.943000 18878 torch/_dynamo/convert_frame.py:906] [0/8] ", LIMIT),
+        ("V0811 15:54:35.943000 18878 torch/_dynamo/guards.py:906] [7/1] [__recompiles] ", GUARD),
+        ("V0811 15:54:35.943000 18878 torch/_dynamo/symbolic_convert.py:906] [0/0] [__graph_breaks] ", GRAPH_BREAK),
+    ],
+)
+def test_copying_began_inside_the_first_prefix(front: str, place: str, lines: tuple[str, ...]) -> None:
+    """Wherever a paste begins inside a record's prefix, it shows the one event, and what the other lines say of it."""
+    text = prefixed(front + place, "\n".join(lines))
+    (whole,) = events(text)
+    for cut in range(1, len(front + place) + 1):
+        (event,) = events(text[cut:])
+        assert (event["kind"], event["function"], event["line_no"], event["reasons"]) == (whole["kind"], "forward", 33, whole["reasons"]), text[cut:]
+        assert event["compile_id"] in (whole["compile_id"], None)
+        assert event.get("limit") == whole.get("limit")
