@@ -267,7 +267,11 @@ def test_interrupt(tmp_path: Path) -> None:
     import time
 
     reader, writer = os.pipe()
-    process = subprocess.Popen([sys.executable, "-m", "recompile_watch", "events"], stdin=reader, stdout=-1, stderr=-1, cwd=ROOT)
+    command = [sys.executable, "-m", "recompile_watch", "events"]
+    process = subprocess.Popen(
+        command, stdin=reader, stdout=-1, stderr=-1, cwd=ROOT,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell lets what it starts in the background ignore it
+    )  # fmt: skip
     os.write(writer, b"x\n" * 100)
     give_up_at = time.monotonic() + 60
     while fcntl.ioctl(reader, termios.FIONREAD, b"\0" * 4) != b"\0" * 4:  # until it has read that, and waits for more
