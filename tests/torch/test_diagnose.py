@@ -124,8 +124,11 @@ def test_dynamic_shapes(tmp_path: Path, python: str) -> None:
 
 
 def test_steady(tmp_path: Path, python: str) -> None:
-    """Compiling wins clearly, and outputs are eager's within rounding."""
-    code, found, report = diagnose(tmp_path, python, "--builtin", "steady", "--candidates", "default", "--profile", "balanced")
+    """Compiling wins clearly, and outputs are eager's within rounding. A machine may be too noisy for a verdict, but not three times."""
+    for _ in range(3):
+        code, found, report = diagnose(tmp_path, python, "--builtin", "steady", "--candidates", "default", "--profile", "balanced")
+        if code != 3:
+            break
     timing, accuracy = found["default"]["timing"], found["default"]["accuracy"]
     assert isinstance(timing, dict) and isinstance(accuracy, dict)
     assert timing["ci_low"] > 1 and timing["calls"] >= 30 and timing["first_call_s"] > 0.1 and accuracy["is_close"]
