@@ -20,6 +20,7 @@ HOUR_S = 3600.0
 MAX_BUCKETS = 100  # a factor of seven between the highest and the lowest; what lies below counts as the lowest
 MAX_SUBJECT_CHARS = 120
 UNKNOWN = "unknown"
+# What is only counted: kinds of event, and how the series of each is called.
 COUNTED: Mapping[str, str] = {"recompile": "recompiles", LIMIT_KIND: "limit_hits"}
 WITH_MEDIAN = frozenset({"latency_ms", "memory_mb"})
 Key = tuple[int, str, str]  # the hour since 1970, what was measured, of what

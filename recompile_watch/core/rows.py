@@ -95,11 +95,6 @@ class RowPattern(NamedTuple):
         text = _NAME.sub(lambda name: name[0] if name[1] in numbers | _NAMES else "(?:", source)
         return cls(rule, re.compile(text.encode() + _REST), numbers)
 
-    @property
-    def counts(self) -> bool:
-        """True when its lines show a call counter."""
-        return "count" in self.numbers
-
     def names_with_digits(self, line: bytes) -> tuple[slice, ...] | None:
         """Where such names stand in a line; None when it is no plain metric line."""
         literal = self.rule.literals[0]
@@ -171,13 +166,6 @@ class Rows(NamedTuple):
         """One number of all rows, b"" where a line has no such number."""
         return [line[form.numbers[name]] for line, form in zip(self.lines, self.forms, strict=True)]
 
-    def by_form(self) -> list[list[int]]:
-        """The rows of each form, in log order."""
-        groups: defaultdict[int, list[int]] = defaultdict(list)
-        for index, form in enumerate(map(id, self.forms)):
-            groups[form].append(index)
-        return [*groups.values()]
-
     def stamp(self, index: int) -> Stamp:
         """The time of a row, as printed."""
         return self.forms[index].header.stamp(self.lines[index])
@@ -214,6 +202,14 @@ class Rows(NamedTuple):
             begin = end
             known = known if place is None or place[0] < self.base else place
         return parts
+
+
+def by_form(forms: Sequence[RowForm]) -> list[list[int]]:
+    """Where each form stands among them, in their order."""
+    groups: defaultdict[int, list[int]] = defaultdict(list)
+    for index, form in enumerate(map(id, forms)):
+        groups[form].append(index)
+    return [*groups.values()]
 
 
 def make_room(known: dict[bytes, Known]) -> None:

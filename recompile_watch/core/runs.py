@@ -5,7 +5,6 @@ something is to be said of one: ``Run.event`` gives the very event that reading 
 """
 
 from bisect import bisect_left
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress, groupby, islice, pairwise, repeat
@@ -16,7 +15,7 @@ from typing import NamedTuple
 from recompile_watch.core.events import Event
 from recompile_watch.core.prefix_grammar import Stamp
 from recompile_watch.core.readers import spread_bps
-from recompile_watch.core.rows import HEADER, RowForm, Rows
+from recompile_watch.core.rows import HEADER, RowForm, Rows, by_form
 from recompile_watch.core.rules import captures
 from recompile_watch.core.sightings import Fields, TableRows, decode, extra_fields, number, typed_fields
 from recompile_watch.core.sums import real_quotes
@@ -48,11 +47,8 @@ class Metrics:
     def stages(self) -> Mapping[Stage, Sequence[int]]:
         """The lines of each model and stage that they name, in log order."""
         if not self._stages:
-            of_form: defaultdict[int, list[int]] = defaultdict(list)
-            for index, name in enumerate(map(id, self.forms)):
-                of_form[name].append(index)
             found: dict[Stage, list[int]] = {}
-            for indexes in of_form.values():
+            for indexes in by_form(self.forms):
                 form = self.forms[indexes[0]]
                 found[form.model, form.stage] = found.get((form.model, form.stage), []) + indexes
             self._stages.update({stage: sorted(indexes) for stage, indexes in found.items()})

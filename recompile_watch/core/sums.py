@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from recompile_watch.core.counters import Count, telling
 from recompile_watch.core.prefix_grammar import Stamp
-from recompile_watch.core.rows import TEN_SECONDS, RowForm, Rows
+from recompile_watch.core.rows import TEN_SECONDS, RowForm, Rows, by_form
 from recompile_watch.core.sightings import Sighting, TableRows, decode, number
 
 MARK_KINDS = frozenset({"model_load", "compile_mode", "gpu_memory"})  # lines of one sum lie between two events of these
@@ -124,9 +124,9 @@ def offset_of(item: Seen) -> int:
 def _sum(parts: list[Rows], source: str) -> Sums:
     kind = parts[0].by.rule.event
     first, last = min(parts, key=lambda rows: rows.offsets[0]), max(parts, key=lambda rows: rows.offsets[-1])
-    taken = [_Part(rows, rows.by_form(), _peaks(rows) if kind == "gpu_memory" else []) for rows in parts]
+    taken = [_Part(rows, by_form(rows.forms), _peaks(rows) if kind == "gpu_memory" else []) for rows in parts]
     memory = [one for part in taken for one in _memory(part)] if kind == "gpu_memory" else []
-    counts = [count for rows in parts if rows.by.counts for count in _counts(rows)]
+    counts = [count for rows in parts if rows.forms[0].counts for count in _counts(rows)]
     quotes = Counter(form.symbol for rows in parts for form in rows.forms) if kind == "quote" else {}
     n = sum(len(rows.offsets) for rows in parts)
     memory.sort(key=lambda one: one.offset)
