@@ -21,13 +21,17 @@ _NO_TORCH = "No module named 'torch'"
 def examine_bot(pid: int, files: Sequence[str], *, has_journal: bool) -> Iterator[Check]:
     """Looks at the bot's process. files: the logs that are followed. has_journal: a journal is followed as well."""
     try:
-        pairs = [pair.partition(b"=") for pair in _read(f"/proc/{pid}/environ").split(b"\0")]
+        environment = _read(f"/proc/{pid}/environ")
     except FileNotFoundError:
         yield Check("bot", BROKEN, f"no process {pid} runs; name the bot's own with --pid")
         return
     except OSError as error:
         yield Check("bot", UNKNOWN, f"process {pid} cannot be looked at ({error.strerror}); run the doctor as its user or as root")
         return
+    if not environment:  # as one that has ended and was not waited for, or that is being started
+        yield Check("bot", UNKNOWN, f"process {pid} shows no environment; see that it runs, and ask again")
+        return
+    pairs = [pair.partition(b"=") for pair in environment.split(b"\0")]
     found = {name.decode("utf-8", "replace"): value.decode("utf-8", "replace")[:200] for name, _, value in pairs}
     yield _torch_logs(pid, found, files)
     if found.get("TORCH_LOGS_OUT") is None:

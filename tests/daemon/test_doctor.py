@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
@@ -44,8 +45,12 @@ def bot(error: Path | int, variables: Mapping[str, str]) -> Iterator[int]:
     """A process that prints its errors somewhere; its id."""
     environment = {"PATH": os.environ["PATH"], **variables}
     stream = error.open("ab") if isinstance(error, Path) else error
-    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stderr=stream, env=environment) as made:
+    # It answers once: Popen returns a moment before a process has its new environment.
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stream, env=environment, bufsize=0) as made:
         try:
+            assert made.stdin is not None and made.stdout is not None
+            made.stdin.write(b"x")
+            assert made.stdout.read(1) == b"x"
             yield made.pid
         finally:
             made.kill()
@@ -121,6 +126,14 @@ def test_the_bots_environment_and_where_it_prints(tmp_path: Path) -> None:
     with bot(subprocess.DEVNULL, {"TORCH_LOGS": "recompiles", "TORCH_LOGS_OUT": str(log)}) as pid:
         assert [one.state for one in looked_at(tmp_path, pid=pid, what="bot")] == ["ok"]
     assert [one.text for one in looked_at(tmp_path, pid=pid, what="bot")] == [f"no process {pid} runs; name the bot's own with --pid"]
+
+
+def test_a_bot_that_has_ended_is_unknown(tmp_path: Path) -> None:
+    """A process that nobody waited for shows nothing: that is no evidence that TORCH_LOGS is missing."""
+    with bot(written(tmp_path), {"TORCH_LOGS": "recompiles"}) as pid:
+        os.kill(pid, signal.SIGKILL)
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        assert [one.state for one in looked_at(tmp_path, pid=pid, what="bot")] == ["unknown"]
 
 
 def test_a_receiver_that_cannot_be_reached(tmp_path: Path) -> None:
