@@ -24,6 +24,7 @@ from recompile_watch.core.tables import TABLES, table_of
 
 _LOGGING_LINE = re.compile(LOGGING_LINE)
 INDENTED = re.compile(rb"(?:  [^\s][^\n]*\n)+")
+_NO_ROWS = TableRows("", "", None, {}, {}, (), (), (0, 0))
 _ODD_TITLE = re.compile(rb'[\r\x00\x0b\x1b&*#"{}\[\]\\]')
 
 
@@ -158,6 +159,8 @@ class BulkReader:
         fixed = by.fields(title) if stamp is not None and title.isascii() else None
         if fixed is None:
             return None
+        if by.rule.is_mute:
+            return _NO_ROWS
         rows = region[end - len(title) : stop - 1]
         texts = decode(rows).split("\n")
         table = table_of(by.rule, self.source, stamp, texts, fixed, range(line, line + len(texts)), (start + offset, stop + offset))

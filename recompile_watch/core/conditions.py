@@ -51,6 +51,10 @@ class Conditions:
         for condition in self._by_kind.get(event.kind, ()):
             yield from condition.take(event, sight)
 
+    def takes(self, kind: str) -> bool:
+        """True when one of the conditions looks at events of a kind."""
+        return kind in self._by_kind
+
     def takes_runs(self, kind: str) -> bool:
         """True when none of the conditions must see each event of a kind by itself."""
         return len(self._of_runs.get(kind, ())) == len(self._by_kind.get(kind, ()))

@@ -30,7 +30,7 @@ from recompile_watch.core.sight import NO_RULE, Sight
 from recompile_watch.core.signals import Signal, signal_of
 from recompile_watch.core.silences import Silences
 from recompile_watch.core.watch_settings import WatchSettings
-from recompile_watch.core.watched_phases import WatchedPhases
+from recompile_watch.core.watched_phases import HAS_PHASE, WatchedPhases
 
 HEALTHY = frozenset({"compile_mode", "profiler_report"})  # facts that only conditions judge
 MAX_EXPLAINED = 50
@@ -73,6 +73,10 @@ class Course:
             self._agenda.set(CONDITIONS, self._conditions.due())
         if event.kind not in NO_FINDING and event.kind not in HEALTHY and self._conditions.matters(event, sight):
             self._see(self._casebook.problem(event), event, phase, Moment(at, self._clock.wall, self._clock.steady), heard.is_backlog)
+
+    def judges(self, kind: str) -> bool:
+        """False for a kind of event that comes to nothing here: it is no finding, tells no phase, and no condition takes it."""
+        return kind not in NO_FINDING or kind in MARK_KINDS | HAS_PHASE or self._conditions.takes(kind)
 
     def takes_runs(self, kind: str) -> bool:
         """True when events of a kind may come as runs: they are no findings, and nothing must see each at its own time."""

@@ -20,6 +20,8 @@ class Detector:
 
     def sightings(self, record: Record) -> list[Sighting | TableRows]:
         """The events of one record, in the order of their lines; empty when it proves to be only a quotation."""
+        if record.rule.is_mute:
+            return []
         if record.rule.reader in TABLES:
             return self._table(record)
         found: list[Sighting | TableRows] = [*self._read(record)]

@@ -91,6 +91,10 @@ class Measured:
         self._hours: dict[Key, Hour] = {}
         self._peaks: defaultdict[tuple[int, object, object], list[float | None]] = defaultdict(list)
 
+    def measures(self, kind: str) -> bool:
+        """True when events of a kind hold a value."""
+        return kind in COUNTED or kind in self._measured
+
     def take(self, event: Event, at: float, model_of: Callable[[Event], str | None]) -> None:
         """Takes an event of the hour in which ``at`` lies, in epoch seconds."""
         if event.kind in COUNTED and not event.extra.get("refused"):

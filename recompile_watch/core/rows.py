@@ -88,7 +88,8 @@ class RowPattern(NamedTuple):
     def of(cls, rule: Rule) -> "RowPattern | None":
         """The pattern of a rule for metric lines; None for any other, and for one that tells digits apart."""
         source = rule.text.decode()
-        if not rule.bulk or rule.event not in _NUMBERS or len(rule.literals) != 1 or re.search(r"\d", _NO_DIGITS_MEANT.sub("", source)):
+        tells_digits = re.search(r"\d", _NO_DIGITS_MEANT.sub("", source)) is not None
+        if not rule.bulk or rule.is_mute or rule.event not in _NUMBERS or len(rule.literals) != 1 or tells_digits:
             return None
         counts = rule.event == "gpu_memory" and "(?P<count>" in source
         numbers = _NUMBERS[rule.event] | (frozenset(_COUNTER) if counts else frozenset())

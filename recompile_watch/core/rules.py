@@ -7,7 +7,7 @@ carries samples that must and must not match. The files are TOML; docs/rules.md 
 
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol, cast
 
@@ -85,6 +85,7 @@ class Rule:
     after_blank: the time stands on the line before, whose own message is empty. fallback: tried after all other rules.
     gives_way: its record ends where a line is the head of another one, of a rule that is tried before it.
     bulk: it fires on very many lines, each a record of its own, so a report reads it in bulk. max_lines: of a record.
+    is_mute: it takes its lines and gives no events.
     """
 
     id: str
@@ -120,6 +121,7 @@ class Rule:
     torch: str | None = None
     matches: tuple[Sample, ...] = ()
     refuses: tuple[str, ...] = ()
+    is_mute: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +129,10 @@ class Ruleset:
     """All rules in force, in order; ids are unique, a later rule replaces an earlier one of the same id."""
 
     rules: tuple[Rule, ...]
+
+    def only(self, is_wanted: Callable[[str], bool]) -> "Ruleset":
+        """The same rules; those for kinds of events that nobody wants still take their lines, and give no events."""
+        return Ruleset(tuple(rule if is_wanted(rule.event) else replace(rule, is_mute=True) for rule in self.rules))
 
     def literals(self) -> tuple[bytes, ...]:
         """Every literal once, in a fixed order."""

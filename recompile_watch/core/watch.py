@@ -182,6 +182,10 @@ class Watch:
         """Marks of the diagnoses that ran when the watch ended; what is left of their processes must end."""
         return self._runs.interrupted
 
+    def judges(self, kind: str) -> bool:
+        """True when events of a kind matter to the watch; the others only a report shows, and nobody need read them for it."""
+        return self._course.judges(kind) or self._measured.measures(kind)
+
     def memory(self) -> dict[str, Json]:
         """Everything that has to be remembered over a restart, by key; whoever stores it keeps the order of the fields."""
         return {key: part for shelf in self._shelves for key, part in shelf.everything().items()}

@@ -51,7 +51,7 @@ def build(config: WatchConfig, store: Store, *, now: float) -> tuple[Parts, list
     pruner = Pruner(config.general.retention, store, watch.remembers, now)
     pruner.repairs.merge(repairs)
     courier = Courier([*config.receivers, *_heartbeat(config)], sender_command(), os.environ)
-    readings = list(_readings(config, store, rules, troubles))
+    readings = list(_readings(config, store, rules.only(watch.judges), troubles))
     receivers = {receiver.name: receiver for receiver in config.receivers}
     beat_s = None if config.heartbeat_url is None else config.general.heartbeat.interval_s
     wake = Wake(_concerns(readings), on_growth=True) if any(source.origin.paths for source in config.sources) else None

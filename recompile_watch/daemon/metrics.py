@@ -36,7 +36,7 @@ class Metrics:
         self._is_unwritable = False
         self._kinds: set[str] = set()
         self._lines = self._counter("recompile_watch_lines_total", "Complete lines read.", ["source"])
-        self._events = self._counter("recompile_watch_events_total", "Events understood.", ["kind"])
+        self._events = self._counter("recompile_watch_events_total", "Events read, of the kinds that the watch judges.", ["kind"])
         self._turns = self._counter("recompile_watch_turns_total", "Turns of the loop.")
         self._failed_commits = Gauge("recompile_watch_failed_commits", "Commits that failed since the start.", registry=self.registry)
         self._messages = self._counter("recompile_watch_messages_total", "Attempts to deliver, by receiver and outcome.", ["receiver", "outcome"])

@@ -86,6 +86,14 @@ def blocks(log: bytes, seed: int) -> Iterator[tuple[int, int, bytes]]:
         at = end
 
 
+def judged(log: bytes, *, in_bulk: bool) -> list[str]:
+    """The events of a log that a watch judges, each as text, read by rules that give no others."""
+    wanted = rules().only(watch(SETTINGS).judges)
+    reading = Stream("bot.log", wanted, matcher(), bulk=Bulk.of(wanted) if in_bulk else None)
+    seen = [*reading.feed(Piece(1, 0, 1, log), TIMES), *reading.settle()]
+    return [repr(event) for event in one_by_one(one.event for one in seen)]
+
+
 def stream(state: object = None, *, in_bulk: bool) -> Stream:
     """A stream that begins, or goes on from a state that went through JSON."""
     bulk = Bulk.of(rules()) if in_bulk else None
@@ -177,6 +185,24 @@ def test_the_busy_log_makes_incidents_of_runs() -> None:
     """The comparison above compares something: memory and returns become incidents in bulk."""
     kinds = {row["kind"] for seed in range(3) for row in decided(read(busy_log(seed), seed, in_bulk=True), SETTINGS, is_backlog=False)[1].values()}
     assert {"memory_high", "return_low", "synthetic_quote", "recompile"} <= kinds
+
+
+@pytest.mark.parametrize("in_bulk", [False, True])
+@pytest.mark.parametrize("log", ["busy", "random", *(path.name for path in sorted(SAMPLES.glob("*.log")))])
+def test_what_nobody_judges_is_left_out(log: str, in_bulk: bool) -> None:
+    """The other events are the same, all of them: the rules for what is left out still take their lines."""
+    text = busy_log(1) if log == "busy" else random_log(1) if log == "random" else (SAMPLES / log).read_bytes()
+    whole = stream(in_bulk=False)
+    events = [seen.event for seen in [*whole.feed(Piece(1, 0, 1, text), TIMES), *whole.settle()]]
+    assert judged(text, in_bulk=in_bulk) == [repr(event) for event in events if watch(SETTINGS).judges(event.kind)] != []
+
+
+def test_what_nobody_judges() -> None:
+    """What only a report shows; a rate that counts them makes the watch judge them."""
+    kinds = {rule.event for rule in rules().rules}
+    assert {kind for kind in kinds if not watch(SETTINGS).judges(kind)} == {"order", "strategy_daily_return", "validation_loss"}
+    counted = WatchSettings(rates=(Rate("validation_loss", 40, 60.0),))
+    assert watch(counted).judges("validation_loss")
 
 
 def test_a_real_day_comes_in_runs() -> None:

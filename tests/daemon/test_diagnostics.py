@@ -14,7 +14,7 @@ from typing import cast
 import pytest
 
 from recompile_watch.respond.worker_process import MARK
-from recompile_watch.store import FILE_NAME, read_tables
+from recompile_watch.store import read_tables
 from tests.cli.test_commands import run
 from tests.conftest import ROOT, SAMPLES
 from tests.daemon.process import PATIENCE_S, Daemon, Receiver, config_for, daemon, receiver
