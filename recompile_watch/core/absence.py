@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from recompile_watch.core.events import Event
 from recompile_watch.core.heard import Heard, Trouble, TroubleKind
 from recompile_watch.core.shelves import Shelf, always
 from recompile_watch.core.sight import NO_SOURCE, Unjudged
@@ -101,7 +102,7 @@ class Absence:
         ear = self._ears.get(one.source) or Ear(now)
         if one.stream not in ear.streams:
             ear.streams = [*ear.streams, one.stream][-MAX_STREAMS:]
-        ear.is_bot = ear.is_bot or any(event.kind == "analysis_start" for event in one.events)
+        ear.is_bot = ear.is_bot or any(isinstance(event, Event) and event.kind == "analysis_start" for event in one.events)
         self._ears.put(one.source, ear)
 
     def _listen(self, source: WatchedSource, ear: Ear, lines: int, now: float, watched: float) -> Iterator[Signal]:

@@ -165,7 +165,7 @@ class BulkReader:
         texts = decode(rows).split("\n")
         table = table_of(by.rule, self.source, stamp, texts, fixed, range(line, line + len(texts)), (start + offset, stop + offset))
         widths = [len(text) + 1 for text in rows.split(b"\n")[:-1]]
-        return table._replace(offsets=[start + offset, *islice(accumulate(widths, initial=end - len(title) + offset), 1, None)])
+        return table._replace(offsets=[start + offset, *islice(accumulate(widths, initial=end - len(title) + offset), 1, None)], base=offset)
 
 
 def _take_rows(none: Rows, shapes: Shapes, places: list[int], found: list[Rows]) -> list[int]:

@@ -87,6 +87,7 @@ class Conditions:
         for condition in self._all:
             yield from condition.revise(self._sources)
 
-    def due(self) -> float | None:
-        """When ``run`` has work, on the steady clock."""
-        return min((due for condition in self._all if (due := condition.due()) is not None), default=None)
+    def due(self, kinds: Iterable[str] | None = None) -> float | None:
+        """When ``run`` has work, on the steady clock; with kinds, work of the conditions that take events of them."""
+        some = self._all if kinds is None else [condition for kind in kinds for condition in self._by_kind.get(kind, ())]
+        return min((due for condition in some if (due := condition.due()) is not None), default=None)

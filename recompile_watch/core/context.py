@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from recompile_watch.core.counters import DERIVE_MIN_S
 from recompile_watch.core.events import EXTRA_FIELDS, Event, event_from_json, event_to_json
-from recompile_watch.core.runs import Metrics, Run
+from recompile_watch.core.runs import Metrics, Run, Stretch
 from recompile_watch.core.same import ANNOUNCED, HOLD_BYTES, PAIR_BYTES, TAILS, is_refused_by, is_same_place, says, tells_no_failure
 from recompile_watch.core.sightings import TableRows
 from recompile_watch.core.sums import Seen, Sums, offset_of
@@ -26,7 +26,7 @@ DERIVE_MIN_CALLS_BETWEEN = 20
 Key = tuple[int | None, int | None]
 _K = TypeVar("_K")
 _V = TypeVar("_V")
-Item = Event | TableRows | Sums | Run
+Item = Event | TableRows | Sums | Stretch
 _IN_USE = ("pipeline_loaded", "usage", "predict_begin")  # stages in which a model works
 
 
@@ -53,7 +53,7 @@ class Context:
 
     def __init__(self, times: TimeResolver) -> None:
         self._times = times
-        self._queue: deque[_Held | TableRows | Sums | Run] = deque()
+        self._queue: deque[_Held | TableRows | Sums | Stretch] = deque()
         self._waiting: dict[Key, _Held] = {}
         self._last_limit_error: _Held | None = None
         self._announced: list[_Held] = []
@@ -100,14 +100,14 @@ class Context:
         """The offset of the first thing that is held, else ``end``."""
         return min((item.event.offset for item in self._queue if isinstance(item, _Held)), default=end)
 
-    def push(self, seen: Iterable[Seen | Run]) -> list[Item]:
-        """Takes sightings, tables, sums and runs in log order; what is now certain."""
+    def push(self, seen: Iterable[Seen | Stretch]) -> list[Item]:
+        """Takes sightings, tables, sums and stretches in log order; what is now certain."""
         ready: list[Item] = []
         for item in seen:
             match item:
-                case Run():
-                    self._queue.extend(self._run(item))
-                    ready += self._release(item.offsets[-1])
+                case Stretch():
+                    self._queue.extend(self._stretch(item))
+                    ready += self._release(item.last)
                     continue
                 case Sums():
                     self._queue.append(self._sums(item))
@@ -137,24 +137,21 @@ class Context:
                 self._queue.append(_Held(_derived_latency(event, *calls), "context.latency", False))
         return sums._replace(times=times, moments=[], dated=dated)
 
-    def _run(self, run: Run) -> Iterator[Run | _Held]:
-        """A run with its times; those of its events that tell about compile mode or latency come out of it."""
-        run = run._replace(times=[time for stamp, n in run.stamps() for time in [self._times.resolve(stamp)] * n])
-        begin = 0
-        for index, found in self._told_by(run):
-            if begin < index:
-                yield run.cut(begin, index)
-            yield from (_Held(event, "context.run", False) for event in found)
-            begin = index + 1
-        if begin == 0:
-            yield run
-        elif begin < run.n:
-            yield run.cut(begin, run.n)
+    def _stretch(self, stretch: Stretch) -> Iterator[Stretch | _Held]:
+        """A stretch with its times; those of its events that tell about compile mode or latency come out of it."""
+        stretch = Stretch(tuple(run.dated(self._times.resolve) for run in stretch.runs))
+        told = [pair for run in stretch.runs if run.kind == "gpu_memory" for pair in self._told_by(run)]
+        if not told:
+            yield stretch
+            return
+        for part, (_, found) in zip(stretch.without([offset for offset, _ in told]), [*told, (0, [])], strict=True):
+            if part.runs:
+                yield part
+            yield from (_Held(event, "context.stretch", False) for event in found)
 
     def _told_by(self, run: Run) -> Iterator[tuple[int, list[Event]]]:
-        """The events of a run that tell more than they say: the index of each, it and what it tells. Only GPU memory does."""
-        if not isinstance(run.cells, Metrics) or run.kind != "gpu_memory":
-            return
+        """The events of a run of GPU memory that tell more than they say: the offset of each, it and what it tells."""
+        assert isinstance(run.cells, Metrics)
         counters = {index: (calls, settings) for index, calls, settings in run.cells.counters()}
         for index in sorted({*counters, *self._in_use(run)}):
             found: list[Event] = []
@@ -166,7 +163,7 @@ class Context:
                 found = [event, *(held.event for held in self._loaded(event))]
                 found += [_derived_latency(event, *latency)] if latency is not None else []
             if len(found) > 1:
-                yield index, found
+                yield run.offsets[index], found
 
     def _in_use(self, run: Run) -> list[int]:
         """The events of a run that show a model in use, of models that were loaded and did not say that they compile."""
@@ -314,13 +311,13 @@ class Context:
         return (elapsed_s, calls) if is_enough else None
 
 
-def _each(item: _Held | TableRows | Sums | Run) -> list[_Held]:
+def _each(item: _Held | TableRows | Sums | Stretch) -> list[_Held]:
     """What is held, one by one, as it can be saved."""
     match item:
         case _Held():
             return [item]
-        case Run():
-            return [_Held(event, "context.run", False) for event in item.events()]
+        case Stretch():
+            return [_Held(event, "context.stretch", False) for event in item.events()]
     return []
 
 

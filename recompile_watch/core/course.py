@@ -1,6 +1,6 @@
 """The course of things: what an event, a signal, a person or mere time does to incidents, and whom it concerns."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from recompile_watch.core.agenda import Agenda
@@ -81,6 +81,15 @@ class Course:
     def takes_runs(self, kind: str) -> bool:
         """True when events of a kind may come as runs: they are no findings, and nothing must see each at its own time."""
         return kind in NO_FINDING and kind not in MARK_KINDS and self._conditions.takes_runs(kind)
+
+    def due(self, kinds: Iterable[str]) -> float | None:
+        """When time makes a condition say something that takes events of such kinds, on the steady clock."""
+        return self._conditions.due(kinds)
+
+    def concerns(self, signal: Signal) -> bool:
+        """False for the end of what nobody noticed, or what is over already."""
+        incident = self._casebook.find((signal.key, signal.model))
+        return not signal.is_over or (incident is not None and incident.over_at is None)
 
     def take_run(self, run: Run, source: str) -> Iterator[tuple[int, Signal]]:
         """Takes a run of such events; by index, which of them make a condition say what, for ``signal``."""

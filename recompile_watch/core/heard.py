@@ -4,20 +4,20 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from recompile_watch.core.events import Event
-from recompile_watch.core.runs import Run
+from recompile_watch.core.runs import Stretch
 
 
 @dataclass(frozen=True, slots=True)
 class Heard:
     """What one step read of one stream.
 
-    source: the configured name of the source. stream: the file's path, or ``journal`` or ``-``. events: in log order, some of them in runs.
+    source: the configured name of the source. stream: the file's path, or ``journal`` or ``-``. events: in log order, some of them in stretches.
     lines: complete lines read, with and without events. is_backlog: they were written before the watch began.
     """
 
     source: str
     stream: str
-    events: tuple[Event | Run, ...]
+    events: tuple[Event | Stretch, ...]
     lines: int
     is_backlog: bool = False
 

@@ -19,7 +19,7 @@ from recompile_watch.core.lines import LineReader
 from recompile_watch.core.record_order import RecordOrder
 from recompile_watch.core.records import HEAD_LINES, Record
 from recompile_watch.core.rules import Ruleset
-from recompile_watch.core.runs import Run, runs_of
+from recompile_watch.core.runs import Stretch, stretches_of
 from recompile_watch.core.scan import Matcher
 from recompile_watch.core.shape import HEAD_BYTES, shape_of
 from recompile_watch.core.sightings import Sighting, TableRows
@@ -33,7 +33,7 @@ class LiveLog:
     """Understands one growing text log. Offsets and line numbers count from where its first reading began."""
 
     def __init__(self, source: str, rules: Ruleset, matcher: Matcher | None, options: TimeOptions, head: bytes, bulk: Bulk | None = None) -> None:
-        """head: the first bytes that are there; date and zone may be taken from them. bulk: what comes as runs."""
+        """head: the first bytes that are there; date and zone may be taken from them. bulk: what comes in stretches."""
         shape = shape_of(head[:HEAD_BYTES])
         self._source, self._rules, self._matcher = source, rules, matcher
         self._bulk = None if bulk is None or matcher is None else BulkReader(bulk, matcher, source)
@@ -41,11 +41,11 @@ class LiveLog:
         self._detector = Detector(rules, source)
         self._begin(0, 1, b"")
 
-    def feed(self, block: bytes) -> list[Event | Run]:
+    def feed(self, block: bytes) -> list[Event | Stretch]:
         """Takes the next bytes; the events that are certain now, in log order."""
         return self._events(self._lines.feed(block), self._lines.joiner.open)
 
-    def settle(self) -> list[Event | Run]:
+    def settle(self) -> list[Event | Stretch]:
         """Nothing more comes for now: what was waiting becomes events."""
         return self._events(self._lines.settle(), []) + _given(self._context.flush())
 
@@ -88,13 +88,14 @@ class LiveLog:
         self._lines = LineReader(self._rules, self._matcher, line=line + HEAD_LINES, offset=offset, before=before, bulk=self._bulk)
         self._order, self._in_bulk = RecordOrder(), BulkOrder()
 
-    def _events(self, closed: list[Record], still_open: list[Record]) -> list[Event | Run]:
-        found: list[tuple[int, Sequence[Sighting | TableRows | Run]]] = [
+    def _events(self, closed: list[Record], still_open: list[Record]) -> list[Event | Stretch]:
+        found: list[tuple[int, Sequence[Sighting | TableRows | Stretch]]] = [
             (record.offset, self._detector.sightings(record)) for record in self._order.ordered(closed, still_open)
         ]
         rows, tables = self._in_bulk.ordered(*self._lines.in_bulk(), still_open)
-        runs = runs_of(self._source, rows, tables, [offset for offset, _ in found], HEAD_LINES) if rows or tables else []
-        seen = sorted([*found, *((run.offsets[0], (run,)) for run in runs)], key=itemgetter(0)) if runs else found
+        borders = [offset for offset, _ in found]
+        stretches = stretches_of(self._source, rows, tables, borders, HEAD_LINES) if rows or tables else []
+        seen = sorted([*found, *((stretch.first, (stretch,)) for stretch in stretches)], key=itemgetter(0)) if stretches else found
         return _given(self._context.push(_renumbered(item) for _, items in seen for item in items))
 
 
@@ -113,12 +114,12 @@ class LiveTrace:
         self._known = 0
         self.lines = 0
 
-    def feed(self, block: bytes) -> list[Event | Run]:
+    def feed(self, block: bytes) -> list[Event | Stretch]:
         """Takes the next bytes; the events that are certain now, in log order."""
         self.lines += block.count(b"\n")
         return self._new(_given(self._context.push(self._reader.feed(block))))
 
-    def settle(self) -> list[Event | Run]:
+    def settle(self) -> list[Event | Stretch]:
         """Nothing more comes for now: what was waiting becomes events."""
         return self._new(_given(self._context.push(self._reader.settle())) + _given(self._context.flush()))
 
@@ -130,7 +131,7 @@ class LiveTrace:
         """Gives out only what comes behind the events of an earlier reading."""
         self._known = int(state.get("given") or 0)
 
-    def _new(self, events: list[Event | Run]) -> list[Event | Run]:
+    def _new(self, events: list[Event | Stretch]) -> list[Event | Stretch]:
         first = max(0, self._known - self._given)
         self._given += len(events)
         return events[first:]
@@ -151,12 +152,12 @@ def live_reading(
     return reading
 
 
-def _renumbered(item: Sighting | TableRows | Run) -> Sighting | Run:
-    if isinstance(item, Run):
+def _renumbered(item: Sighting | TableRows | Stretch) -> Sighting | Stretch:
+    if isinstance(item, Stretch):
         return item
     assert isinstance(item, Sighting)
     return item._replace(event=item.event._replace(line=item.event.line - HEAD_LINES))
 
 
-def _given(items: list[Item]) -> list[Event | Run]:
-    return [item for item in items if isinstance(item, Event | Run)]
+def _given(items: list[Item]) -> list[Event | Stretch]:
+    return [item for item in items if isinstance(item, Event | Stretch)]

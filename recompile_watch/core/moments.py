@@ -4,11 +4,14 @@ Wall time is what the machine's clock shows; it may jump. Steady time is wall ti
 time in which nobody watched, so that nothing is called over, late or silent because of them.
 """
 
-from collections.abc import Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from recompile_watch.core.events import Event
+from recompile_watch.core.runs import Run, Stretch
 from recompile_watch.core.shelves import Shelf, always
 
 MAX_STREAMS = 2_000
@@ -47,6 +50,22 @@ class LastTime:
     at: float
 
 
+class DatedRuns(NamedTuple):
+    """The runs of a stretch, the one that ends last at the end, each with the moments of its events in epoch seconds."""
+
+    runs: list[tuple[Run, list[float]]]
+
+    def first(self) -> float:
+        """The moment of the first event."""
+        return min((run.offsets[0], times[0]) for run, times in self.runs)[1]
+
+    def latest(self, offset: int | None = None) -> float:
+        """The latest moment of all events, or of those up to an offset, at which one begins."""
+        if offset is None:
+            return max(max(times) for _, times in self.runs)
+        return max(max(times[: bisect_right(run.offsets, offset)], default=0.0) for run, times in self.runs)
+
+
 class LogTimes:
     """The moment of each event by the log's own time, in epoch seconds."""
 
@@ -67,16 +86,19 @@ class LogTimes:
             self.shelf.put(stream, LastTime(at))
         return at
 
-    def of_run(self, times: Sequence[str | None], stream: str, now: float) -> list[float] | None:
-        """The times of events of a stream that follow each other; None where one of them has no own time."""
-        known = {time: self.printed(time, now) for time in dict.fromkeys(times)}
-        found = [at for at in map(known.__getitem__, times) if at is not None]
-        if len(found) < len(times):
-            return None
-        last = self.shelf.get(stream)
-        if last is None or last.at != found[-1]:
-            self.shelf.put(stream, LastTime(found[-1]))
-        return found
+    def of_stretch(self, stretch: Stretch, stream: str, now: float) -> DatedRuns | None:
+        """The moments of the events of a stretch; None where one of them has no own time."""
+        found: list[tuple[Run, list[float]]] = []
+        for run in sorted(stretch.runs, key=lambda run: run.offsets[-1]):
+            known = {time: self.printed(time, now) for time in dict.fromkeys(run.times)}
+            moments = [at for at in map(known.__getitem__, run.times) if at is not None]
+            if len(moments) < run.n:
+                return None
+            found.append((run, moments))
+        last, at = self.shelf.get(stream), found[-1][1][-1]
+        if last is None or last.at != at:
+            self.shelf.put(stream, LastTime(at))
+        return DatedRuns(found)
 
     def printed(self, time: str | None, now: float) -> float | None:
         """The time that the log shows for an event, None where it shows none that can be true."""

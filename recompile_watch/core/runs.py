@@ -1,15 +1,15 @@
-"""Runs: metric lines, or the rows of one table, that follow each other in a growing log, as columns.
+"""Runs: metric lines, or the rows of tables, of a growing log, as columns.
 
 A watch needs of most of them only that they were there, and a few of their numbers. So no event is made of them, until
 something is to be said of one: ``Run.event`` gives the very event that reading its line one by one gives.
 """
 
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import compress, groupby, islice, pairwise, repeat
+from itertools import accumulate, compress, groupby, pairwise
 from math import isfinite
-from operator import attrgetter, itemgetter, ne
+from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 from recompile_watch.core.events import Event
@@ -101,27 +101,61 @@ class Metrics:
         return dict(zip(map(id, self.forms), self.forms, strict=True)).values()
 
 
-class Lines(NamedTuple):
-    """Line numbers that are counted when one is asked for. region: the bytes. base: its offset. known: offset and number of a line in it."""
+class Tables(NamedTuple):
+    """The rows of tables of one kind, in log order."""
+
+    tables: Sequence[TableRows]
+
+    def column(self, name: str) -> Sequence[object]:
+        """One field of all rows."""
+        return [cell for table in self.tables for cell in table.column(name)]
+
+    def row(self, number: int) -> Fields:
+        """The fields of one row."""
+        for table in self.tables:
+            if number < len(table.at):
+                return table.row(number)
+            number -= len(table.at)
+        raise IndexError(number)
+
+    def stamps(self) -> Iterable[tuple[Stamp | None, int]]:
+        """The times as printed, each with the number of rows below it."""
+        return [(table.stamp, len(table.at)) for table in self.tables]
+
+    def cut(self, begin: int, end: int) -> "Tables":
+        """The tables from one row to another, between which whole tables stand."""
+        ends = accumulate(len(table.at) for table in self.tables)
+        return Tables([table for table, last in zip(self.tables, ends, strict=True) if begin < last <= end])
+
+
+@dataclass(slots=True)
+class Lines:
+    """Line numbers that are counted when one is asked for.
+
+    region: the bytes. base: its offset. first: offset and number of a line in it, in front of all others. known: of the latest asked for.
+    """
 
     region: bytes
     base: int
-    known: tuple[int, int]
+    first: tuple[int, int]
+    known: tuple[int, int] | None = None
 
     def at(self, offset: int) -> int:
-        """The number of the line that begins there, behind the known one."""
-        begin, line = self.known
-        return line + self.region.count(b"\n", begin - self.base, offset - self.base)
+        """The number of the line that begins there."""
+        begin, line = self.first if self.known is None or self.known[0] > offset else self.known
+        line += self.region.count(b"\n", begin - self.base, offset - self.base)
+        self.known = offset, line
+        return line
 
     def moved(self, offset: int, line: int) -> "Lines":
         """The same so many bytes and lines further on."""
-        return Lines(self.region, self.base + offset, (self.known[0] + offset, self.known[1] + line))
+        return Lines(self.region, self.base + offset, (self.first[0] + offset, self.first[1] + line))
 
 
 class Run(NamedTuple):
-    """Events of one kind that follow each other, as many in one.
+    """Events of one kind, in log order, as many in one.
 
-    offsets, lines: the place of each; lines are counted, or those of a table. cells: what they say. times: of each, as in
+    offsets, lines: the place of each; lines are counted, or those of tables. cells: what they say. times: of each, as in
     ``Event``; empty until they are resolved.
     """
 
@@ -129,7 +163,7 @@ class Run(NamedTuple):
     source: str
     offsets: Sequence[int]
     lines: Lines | Sequence[int]
-    cells: Metrics | TableRows
+    cells: Metrics | Tables
     times: Sequence[str | None] = ()
 
     @property
@@ -151,10 +185,6 @@ class Run(NamedTuple):
         assert isinstance(self.cells, Metrics)
         return self.cells.stages()
 
-    def stamps(self) -> Iterable[tuple[Stamp | None, int]]:
-        """Their times as printed, each with the number of events that follow each other with it."""
-        return self.cells.stamps() if isinstance(self.cells, Metrics) else [(self.cells.stamp, self.n)]
-
     def event(self, index: int) -> Event:
         """One of them."""
         extra = self.cells.row(index)
@@ -168,53 +198,93 @@ class Run(NamedTuple):
         """All of them."""
         return [self.event(index) for index in range(self.n)]
 
+    def dated(self, resolve: Callable[[Stamp | None], str | None]) -> "Run":
+        """The same with their times."""
+        return self._replace(times=[time for stamp, n in self.cells.stamps() for time in [resolve(stamp)] * n])
+
     def cut(self, begin: int, end: int) -> "Run":
         """Those from one to another; a table stays whole."""
-        assert isinstance(self.cells, Metrics)
-        return self._replace(offsets=self.offsets[begin:end], cells=self.cells.cut(begin, end), times=self.times[begin:end])
+        if begin == 0 and end == self.n:
+            return self
+        lines = self.lines if isinstance(self.lines, Lines) else self.lines[begin:end]
+        return Run(self.kind, self.source, self.offsets[begin:end], lines, self.cells.cut(begin, end), self.times[begin:end])
 
     def moved(self, offset: int, line: int) -> "Run":
         """The same so many bytes and lines further on."""
-        if not offset and not line:
-            return self
         lines = self.lines.moved(offset, line) if isinstance(self.lines, Lines) else [one + line for one in self.lines]
         return self._replace(offsets=[one + offset for one in self.offsets] if offset else self.offsets, lines=lines)
 
 
-def runs_of(source: str, rows: Sequence[Rows], tables: Sequence[TableRows], borders: Sequence[int], line: int = 0) -> list[Run]:
-    """Metric lines and tables as runs in log order. borders: the offsets where other records begin, which no run spans.
+class Stretch(NamedTuple):
+    """All that stands between two records, as runs: one of each kind, whose events may stand between those of another."""
 
-    line: so many more lines were counted than there are.
+    runs: tuple[Run, ...]
+
+    @property
+    def first(self) -> int:
+        """The offset of its first event."""
+        return min(run.offsets[0] for run in self.runs)
+
+    @property
+    def last(self) -> int:
+        """The offset of its last event."""
+        return max(run.offsets[-1] for run in self.runs)
+
+    def events(self) -> list[Event]:
+        """All of them, in log order."""
+        return sorted((event for run in self.runs for event in run.events()), key=attrgetter("offset"))
+
+    def without(self, offsets: Sequence[int]) -> Iterator["Stretch"]:
+        """What stands between some of its events, which are given by their offsets, ascending; it may be nothing."""
+        for after, before in pairwise([-1, *offsets, self.last + 1]):
+            parts = [(run, bisect_right(run.offsets, after), bisect_left(run.offsets, before)) for run in self.runs]
+            yield Stretch(tuple(run.cut(begin, end) for run, begin, end in parts if begin < end))
+
+    def moved(self, offset: int, line: int) -> "Stretch":
+        """The same so many bytes and lines further on."""
+        return Stretch(tuple(run.moved(offset, line) for run in self.runs)) if offset or line else self
+
+
+def stretches_of(source: str, rows: Sequence[Rows], tables: Sequence[TableRows], borders: Iterable[int], line: int = 0) -> list[Stretch]:
+    """Metric lines and tables as stretches, in log order.
+
+    borders: the offsets where other records begin, which no stretch spans; nor does one span two blocks. line: so many more
+    lines were counted than there are.
     """
-    found = [_table_run(source, table, line) for table in tables]
-    if rows:
-        found += _metric_runs(source, rows, [*borders, *(run.offsets[0] for run in found)], line)
-    return sorted(found, key=lambda run: run.offsets[0])
+    cuts = sorted({*borders, *(part.base for part in rows), *(table.base for table in tables)})
+    found: dict[int, list[Run]] = {}
+    for run in [*_metric_runs(source, rows, cuts, line), *_table_runs(source, tables, cuts, line)]:
+        found.setdefault(bisect_right(cuts, run.offsets[0]), []).append(run)
+    return [Stretch(tuple(runs)) for _, runs in sorted(found.items(), key=itemgetter(0))]
 
 
-def _table_run(source: str, table: TableRows, line: int) -> Run:
-    return Run(table.kind, source, [table.offsets[index] for index in table.at], [table.lines[index] - line for index in table.at], table)
+def _metric_runs(source: str, rows: Sequence[Rows], cuts: Sequence[int], line: int) -> Iterator[Run]:
+    together: dict[tuple[str, int], list[Rows]] = {}
+    for part in filter(attrgetter("offsets"), map(real_quotes, rows)):
+        together.setdefault((part.by.rule.event, part.base), []).append(part)
+    for (kind, base), parts in together.items():
+        found = [one for part in parts for one in zip(part.offsets, part.lines, part.forms, strict=True)]
+        offsets, texts, forms = zip(*sorted(found, key=itemgetter(0)), strict=True)
+        known = min(part.known for part in parts)
+        lines = Lines(parts[0].region, base, (known[0], known[1] - line))
+        for begin, end in _between(offsets, cuts):
+            yield Run(kind, source, offsets[begin:end], lines, Metrics(texts[begin:end], forms[begin:end]))
 
 
-def _metric_runs(source: str, rows: Sequence[Rows], borders: Sequence[int], line: int) -> Iterator[Run]:
-    parts = [*map(real_quotes, rows)]
-    kinds: dict[tuple[str, int], int] = {}  # what may follow each other in one run: lines of one kind, of one block
-    found: list[tuple[int, int, bytes, RowForm]] = []
-    for place, part in enumerate(parts):
-        first = kinds.setdefault((part.by.rule.event, part.base), place)
-        found += zip(part.offsets, repeat(first), part.lines, part.forms, strict=False)
-    if not found:
-        return
-    offsets, firsts, texts, forms = zip(*sorted(found, key=itemgetter(0)), strict=True)
-    cuts = {0, len(offsets), *(bisect_left(offsets, border) for border in borders)}
-    if len(kinds) > 1:
-        cuts.update(compress(range(1, len(firsts)), map(ne, firsts, islice(firsts, 1, None))))
-    lines = Lines(b"", 0, (0, 0))
-    for begin, end in pairwise(sorted(cuts)):
-        part = parts[firsts[begin]]
-        known = (offsets[begin], lines.at(offsets[begin])) if lines.region is part.region else (part.known[0], part.known[1] - line)
-        lines = Lines(part.region, part.base, known)
-        yield Run(part.by.rule.event, source, offsets[begin:end], lines, Metrics(texts[begin:end], forms[begin:end]))
+def _table_runs(source: str, tables: Sequence[TableRows], cuts: Sequence[int], line: int) -> Iterator[Run]:
+    together: dict[str, list[TableRows]] = {}
+    for table in sorted(tables, key=attrgetter("span")):
+        together.setdefault(table.kind, []).append(table)
+    for kind, alike in together.items():
+        for begin, end in _between([table.span[0] for table in alike], cuts):
+            some = alike[begin:end]
+            offsets = [table.offsets[index] for table in some for index in table.at]
+            yield Run(kind, source, offsets, [table.lines[index] - line for table in some for index in table.at], Tables(some))
+
+
+def _between(offsets: Sequence[int], cuts: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """The offsets that stand between two cuts, as begin and end."""
+    return pairwise(sorted({0, len(offsets), *(bisect_left(offsets, cut) for cut in cuts)}))
 
 
 def _numbers(cells: list[bytes]) -> Sequence[float | None]:

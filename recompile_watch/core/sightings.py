@@ -28,7 +28,8 @@ class TableRows(NamedTuple):
 
     stamp, time: the table's, as printed and resolved. fixed: the event's further fields that all rows share.
     columns: the fields in which they differ, by name. at: index of each row's text. lines: line number of each text of
-    the table. span: the offsets where the table begins and ends. offsets: of each text, where the table was read in bulk.
+    the table. span: the offsets where the table begins and ends. offsets, base: of each text, and of the block in which they
+    stand, where the table was read in bulk.
     """
 
     kind: str
@@ -41,6 +42,7 @@ class TableRows(NamedTuple):
     span: tuple[int, int]
     time: str | None = None
     offsets: Sequence[int] = ()
+    base: int = 0
 
     def column(self, name: str) -> Sequence[object]:
         """One field of all rows."""

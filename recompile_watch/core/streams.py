@@ -15,7 +15,7 @@ from recompile_watch.core.errors import StoreError
 from recompile_watch.core.events import Event
 from recompile_watch.core.live import LiveLog, LiveTrace, Safe, live_reading
 from recompile_watch.core.rules import Ruleset
-from recompile_watch.core.runs import Run
+from recompile_watch.core.runs import Stretch
 from recompile_watch.core.scan import Matcher
 from recompile_watch.core.times import TimeOptions
 
@@ -38,9 +38,9 @@ class Position(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """An event, or a run of them, with its place in the file, and the generation that holds it."""
+    """An event, or a stretch of them, with its place in the file, and the generation that holds it."""
 
-    event: Event | Run
+    event: Event | Stretch
     generation: int
 
 
@@ -81,7 +81,7 @@ class Stream:
     def __init__(
         self, source: str, rules: Ruleset, matcher: Matcher | None, state: Mapping[str, Any] | None = None, *, bulk: Bulk | None = None
     ) -> None:
-        """bulk: what comes as runs; None for events only. Raises StoreError when ``state`` is damaged."""
+        """bulk: what comes in stretches; None for events only. Raises StoreError when ``state`` is damaged."""
         self._source, self._rules, self._matcher, self._bulk = source, rules, matcher, bulk
         self._reading: LiveLog | LiveTrace | None = None
         self._saved = state
@@ -159,15 +159,15 @@ class Stream:
         last = self._segments[-1] if self._segments else None
         return last is None or last.generation != piece.generation or last.offset + last.size != piece.offset or last.end != self._end[0]
 
-    def _begin_segment(self, piece: Piece, reading: LiveLog | LiveTrace) -> list[Event | Run]:
+    def _begin_segment(self, piece: Piece, reading: LiveLog | LiveTrace) -> list[Event | Stretch]:
         """A new segment; a line that the one before it left unfinished ends there."""
-        events: list[Event | Run] = []
+        events: list[Event | Stretch] = []
         if self._is_mid_line:
             events = self._fed(b"\n", reading, None)
         self._segments.append(_Segment(*self._end, piece.generation, piece.offset, piece.line))
         return events
 
-    def _fed(self, payload: bytes, reading: LiveLog | LiveTrace, segment: _Segment | None) -> list[Event | Run]:
+    def _fed(self, payload: bytes, reading: LiveLog | LiveTrace, segment: _Segment | None) -> list[Event | Stretch]:
         """What the next bytes give. segment: where they stand, None for a newline that stands in no file."""
         before = reading.lines
         events = reading.feed(payload)
@@ -179,15 +179,15 @@ class Stream:
             segment.lines += lines
         return events
 
-    def _placed(self, events: Iterable[Event | Run]) -> list[Seen]:
-        """The events with their places in the files; a run was read of one piece, so it stands in one segment."""
+    def _placed(self, events: Iterable[Event | Stretch]) -> list[Seen]:
+        """The events with their places in the files; a stretch was read of one piece, so it stands in one segment."""
         starts = [segment.start for segment in self._segments]
         placed: list[Seen] = []
         for event in events:
-            begin = event.offsets[0] if isinstance(event, Run) else event.offset
+            begin = event.first if isinstance(event, Stretch) else event.offset
             segment = self._segments[max(bisect_right(starts, begin) - 1, 0)]
             offset, line = segment.offset - segment.start, segment.line - segment.start_line
-            if isinstance(event, Run):
+            if isinstance(event, Stretch):
                 placed.append(Seen(event.moved(offset, line), segment.generation))
             else:
                 placed.append(Seen(event._replace(line=event.line + line, offset=event.offset + offset), segment.generation))

@@ -7,8 +7,7 @@ that the machine slept, and nothing counts as quiet in a time that nobody observ
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
-from typing import NamedTuple
+from operator import itemgetter
 
 from recompile_watch.core.agenda import Agenda
 from recompile_watch.core.casebook import Casebook
@@ -23,13 +22,14 @@ from recompile_watch.core.fading import Fading
 from recompile_watch.core.findings import KIND_ORDER
 from recompile_watch.core.heard import Heard, Trouble
 from recompile_watch.core.hourly import Hour, Key, Measured
-from recompile_watch.core.moments import BACK_S, OVERSLEPT_S, Clock, LogTimes
+from recompile_watch.core.moments import BACK_S, OVERSLEPT_S, Clock, DatedRuns, LogTimes
 from recompile_watch.core.notices import Notice
 from recompile_watch.core.remedies import Catalog
 from recompile_watch.core.retelling import Retelling
 from recompile_watch.core.rules import Ruleset
-from recompile_watch.core.runs import Run
+from recompile_watch.core.runs import Run, Stretch
 from recompile_watch.core.shelves import KeyedParts, Shelf
+from recompile_watch.core.signals import Signal
 from recompile_watch.core.silences import Silences
 from recompile_watch.core.watch_settings import WatchSettings
 
@@ -119,8 +119,8 @@ class Watch:
             self._go_back(heard, now)
         for one in heard:
             for record in self._records(one, now):
-                if isinstance(record, _DatedRun):
-                    self._take_run(record, one, now, is_first=is_first and not is_old)
+                if isinstance(record, DatedRuns):
+                    self._take_runs(record, one, now, is_first=is_first and not is_old)
                     is_first = False
                     continue
                 reading = now if self._is_new or is_undated else self._clock.wall
@@ -219,8 +219,8 @@ class Watch:
         """How many problems got no incident of their own because there were too many, since the first start."""
         return self._casebook.counter.overflowed
 
-    def _records(self, heard: Heard, now: float) -> Iterator["list[Event] | _DatedRun"]:
-        """Runs as they are, if nothing must see their events one by one; of all other events those of one record together."""
+    def _records(self, heard: Heard, now: float) -> Iterator[list[Event] | DatedRuns]:
+        """Stretches as they are, if nothing must see their events one by one; of all other events those of one record together."""
         events: list[Event] = []
         for item in heard.events:
             if isinstance(item, Event):
@@ -228,25 +228,36 @@ class Watch:
                 continue
             yield from _records(events)
             events = []
-            times = self._times.of_run(item.times, heard.stream, now) if self._course.takes_runs(item.kind) else None
-            if times is None:
+            dated = self._dated(item, heard.stream, now)
+            if dated is None:
                 events += item.events()
             else:
-                yield _DatedRun(item, times)
+                yield dated
         yield from _records(events)
 
-    def _take_run(self, dated: "_DatedRun", heard: Heard, now: float, *, is_first: bool) -> None:
-        """Takes a run as its events one by one: nothing else happens at their times but what a condition says of one."""
-        run, times = dated
-        latest = list(accumulate(times, max))
-        self._measured.take_run(run, times)
-        self._reach(min(times[0], now), is_first=is_first)
-        for index, signal in self._course.take_run(run, heard.source):
-            self._run_to(min(latest[index], now))
-            event = None if signal.is_over else run.event(index)
-            self._course.signal(signal, event, times[index], is_backlog=heard.is_backlog)
-            self._run_to(self._clock.wall)
-        self._run_to(min(latest[-1], now))
+    def _dated(self, stretch: Stretch, stream: str, now: float) -> DatedRuns | None:
+        """A stretch with its moments; None where something must see its events one by one, or happens meanwhile that they decide."""
+        kinds = [run.kind for run in stretch.runs]
+        if not all(map(self._course.takes_runs, kinds)):
+            return None
+        dated, due = self._times.of_stretch(stretch, stream, now), self._course.due(kinds)
+        is_due = dated is not None and due is not None and due + self._clock.lost <= dated.latest()
+        return None if is_due else dated
+
+    def _take_runs(self, dated: DatedRuns, heard: Heard, now: float, *, is_first: bool) -> None:
+        """Takes runs as their events one by one: nothing else happens at their times but what a condition says of one."""
+        said: list[tuple[int, Run, float, int, Signal]] = []
+        self._reach(min(dated.first(), now), is_first=is_first)
+        for run, times in dated.runs:
+            self._measured.take_run(run, times)
+            said += [(run.offsets[index], run, times[index], index, signal) for index, signal in self._course.take_run(run, heard.source)]
+        for offset, run, at, index, signal in sorted(said, key=itemgetter(0)):
+            if self._course.concerns(signal):
+                self._run_to(min(dated.latest(offset), now))
+                event = None if signal.is_over else run.event(index)
+                self._course.signal(signal, event, at, is_backlog=heard.is_backlog)
+                self._run_to(self._clock.wall)
+        self._run_to(min(dated.latest(), now))
 
     def _pass(self, now: float) -> None:
         """Time passed until now; what the logs held before the watch began is told."""
@@ -337,20 +348,14 @@ class Watch:
         return Step(incidents, notices, memory, forgotten, self._measured.given(), runs)
 
 
-class _DatedRun(NamedTuple):
-    """A run with the moment of each of its events, in epoch seconds."""
-
-    run: Run
-    times: list[float]
-
-
 def _times(heard: Iterable[Heard]) -> Iterator[str | None]:
-    """The times of all events as printed."""
+    """The times of all events as printed, those of a stretch by run, the one that begins first in front."""
     for item in (item for one in heard for item in one.events):
         if isinstance(item, Event):
             yield item.time
         else:
-            yield from item.times
+            for run in sorted(item.runs, key=lambda run: run.offsets[0]):
+                yield from run.times
 
 
 def _records(events: Sequence[Event]) -> Iterator[list[Event]]:

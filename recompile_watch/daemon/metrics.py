@@ -16,7 +16,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from recompile_watch.core.bounds import LOOPBACK, loopback_of
 from recompile_watch.core.errors import ConfigError
 from recompile_watch.core.heard import Heard
-from recompile_watch.core.runs import Run
+from recompile_watch.core.runs import Stretch
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -48,8 +48,9 @@ class Metrics:
         """Counts what a turn read."""
         for one in heard:
             self._lines.labels(one.source).inc(one.lines)
-            for event in one.events:
-                self._events.labels(self._kind(event.kind)).inc(event.n if isinstance(event, Run) else 1)
+            for item in one.events:
+                for kind, n in [(run.kind, run.n) for run in item.runs] if isinstance(item, Stretch) else [(item.kind, 1)]:
+                    self._events.labels(self._kind(kind)).inc(n)
 
     def turned(self, failed_commits: int, lag_bytes: Mapping[str, int], outbox: Mapping[str, int], *, is_unwritable: bool) -> None:
         """A turn is done. is_unwritable: the state could not be written for some time."""

@@ -10,7 +10,7 @@ from recompile_watch.core.errors import StoreError
 from recompile_watch.core.heard import Heard, Trouble, TroubleKind
 from recompile_watch.core.notices import Excerpt, Place
 from recompile_watch.core.rules import Ruleset
-from recompile_watch.core.runs import Run
+from recompile_watch.core.runs import Stretch
 from recompile_watch.core.scan import Matcher
 from recompile_watch.core.streams import Piece, Position, Seen, Stream
 from recompile_watch.core.times import TimeOptions
@@ -166,7 +166,9 @@ class SourceReading:
 
     def _heard(self, stream: str, seen: list[Seen], lines: int) -> Heard:
         for item in seen:
-            self._places.add(stream, item.event.offsets if isinstance(item.event, Run) else (item.event.offset,), item.generation)
+            places = [run.offsets for run in item.event.runs] if isinstance(item.event, Stretch) else [(item.event.offset,)]
+            for offsets in places:
+                self._places.add(stream, offsets, item.generation)
         return Heard(self.name, stream, tuple(item.event for item in seen), lines)
 
     def _growing_of(self, stream: str) -> _Growing:

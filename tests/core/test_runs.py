@@ -15,7 +15,7 @@ from recompile_watch.core.events import Event
 from recompile_watch.core.heard import Heard
 from recompile_watch.core.moments import epoch_of
 from recompile_watch.core.normals import Judgement, Level, judge, judge_all
-from recompile_watch.core.runs import Run
+from recompile_watch.core.runs import Stretch
 from recompile_watch.core.streams import Piece, Stream
 from recompile_watch.core.times import TimeOptions
 from recompile_watch.core.watch_settings import LevelSettings, Rate, Receiver, WatchSettings
@@ -36,7 +36,7 @@ EVERY_QUANTITY = (Rate("gpu_memory", 40, 60.0), Rate("strategy_return", 3, 600.0
 
 
 def busy_log(seed: int) -> bytes:
-    """A bot at work: memory that jumps and calms down, call counters, tables, quotes, recompiles, lines that nobody needs."""
+    """A bot at work: memory that jumps and calms down, call counters, tables, quotes, analyses, recompiles, lines that nobody needs."""
     chance = random.Random(seed)
     now, count, level = BEGIN, 0, 600.0
     lines: list[str] = []
@@ -44,7 +44,7 @@ def busy_log(seed: int) -> bytes:
         now += timedelta(seconds=chance.choice((0, 0, 0, 1, 2, 3, 30, 400)), milliseconds=chance.randrange(900))
         level = chance.choice((level, level, level, level, 600.0, 900.0, 250.0))
         header = HEADER % now.strftime("%Y-%m-%d %H:%M:%S")
-        symbol, peak = chance.choice(("BTCUSD", "ETHUSD")), level + chance.random()
+        symbol, peak = chance.choice(("BTCUSD", "BTCUSD", "BTCUSD", "ETHUSD")), level + chance.random()
         kind = chance.random()
         if kind < 0.6:
             count = 0 if chance.random() < 0.01 else count + chance.randrange(30)
@@ -53,18 +53,20 @@ def busy_log(seed: int) -> bytes:
                 header + f"GPU[0] toto_predict_end({symbol}) alloc=609.7 MB reserved=1092.6 MB peak={peak * 2:.1f} MB",
                 header + USAGE % (symbol, chance.choice((384, 384, 96)), peak, count),
             ]
-        elif kind < 0.75:
-            lines += [header.rstrip(), *(TABLE % (symbol, chance.choice((0.1, 0.2, -0.3)))).splitlines()]
-        elif kind < 0.8:
+        elif kind < 0.73:
+            lines += [chance.choice((header, header, header.rstrip())), *(TABLE % (symbol, chance.choice((0.1, 0.2, -0.3)))).splitlines()]
+        elif kind < 0.78:
             lines.append(header + f"Latest {symbol} bid: {chance.choice((0.0, 3.0))}, ask: 4.0 (attempt 1)")
-        elif kind < 0.85:
+        elif kind < 0.82:
             lines.append(
                 now.strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
                 + f" | INFO     | data_curate_daily:f:1 - Populating synthetic bid/ask (0 spread) for {symbol} (ADD_LATEST=False)"
             )
-        elif kind < 0.9:
+        elif kind < 0.85:
             lines.append(header + "Loading Toto pipeline 'Datadog/Toto-Open-Base-1.0' on cuda")
-        elif kind < 0.95:
+        elif kind < 0.92:
+            lines.append(header + chance.choice(("MARKET OPEN HOUR 2 ANALYSIS STARTING...", "TRADING PLAN (MARKET OPEN PLAN) - no candidates")))
+        elif kind < 0.96:
             prefix = now.strftime("V%m%d %H:%M:%S.%f") + f" 4242 torch/_dynamo/guards.py:2999] [0/{chance.randrange(1, 9)}] [__recompiles] "
             lines += [
                 prefix + "Recompiling function f in /srv/m.py:1",
@@ -100,7 +102,7 @@ def stream(state: object = None, *, in_bulk: bool) -> Stream:
     return Stream("bot.log", rules(), matcher(), None if state is None else json.loads(json.dumps(state)), bulk=bulk)
 
 
-def read(log: bytes, seed: int, *, in_bulk: bool) -> list[list[Event | Run]]:
+def read(log: bytes, seed: int, *, in_bulk: bool) -> list[list[Event | Stretch]]:
     """What each piece gives, and the end; the file joined in the middle of a stream, so that places differ from those in it."""
     reading = stream(in_bulk=in_bulk)
     reading.feed(Piece(1, 700, 8, b"the old file\n"), TIMES)
@@ -108,9 +110,9 @@ def read(log: bytes, seed: int, *, in_bulk: bool) -> list[list[Event | Run]]:
     return [*found, [seen.event for seen in reading.settle()]]
 
 
-def one_by_one(items: Iterable[Event | Run]) -> list[Event]:
+def one_by_one(items: Iterable[Event | Stretch]) -> list[Event]:
     """The events, those of runs too."""
-    return [event for item in items for event in (item.events() if isinstance(item, Run) else [item])]
+    return [event for item in items for event in (item.events() if isinstance(item, Stretch) else [item])]
 
 
 def assert_same(found: list[Event], expected: list[Event]) -> None:
@@ -134,7 +136,7 @@ def killed(log: bytes, seed: int) -> list[Event]:
     return found + one_by_one([seen.event for seen in reading.settle()])
 
 
-def decided(parts: list[list[Event | Run]], settings: WatchSettings, *, is_backlog: bool) -> tuple[list[str], dict[str, dict[str, object]]]:
+def decided(parts: list[list[Event | Stretch]], settings: WatchSettings, *, is_backlog: bool) -> tuple[list[str], dict[str, dict[str, object]]]:
     """All that a watch says of what it heard, each part read when its last event was written."""
     one, now = watch(settings), START
     told = [*one.tick(now).notices]
@@ -177,14 +179,39 @@ def test_a_watch_decides_of_runs_what_it_decides_of_events(seed: int, is_backlog
     """The same notices at the same times, the same incidents; also where a rate must see each event by itself."""
     settings = WatchSettings(receivers=SETTINGS.receivers, rates=rates)
     parts = read(busy_log(seed), seed, in_bulk=True)
-    singles = [list[Event | Run](one_by_one(part)) for part in parts]
+    singles = [list[Event | Stretch](one_by_one(part)) for part in parts]
     assert decided(parts, settings, is_backlog=is_backlog) == decided(singles, settings, is_backlog=is_backlog)
 
 
+def analyses() -> bytes:
+    """Three analyses of two symbols; the last one is over before the table of its second symbol comes, behind other metric lines."""
+    lines: list[str] = []
+
+    def at(seconds: int, *texts: str) -> None:
+        header = HEADER % (BEGIN + timedelta(seconds=seconds)).strftime("%Y-%m-%d %H:%M:%S")
+        for text in texts:
+            lines.extend([header + text] if "\n" not in text else [header, *text.splitlines()])
+
+    usage, eth = USAGE % ("BTCUSD", 384, 600.0, 1), TABLE % ("ETHUSD", 0.1)
+    for number in range(3):
+        at(1000 * number, "MARKET OPEN HOUR 2 ANALYSIS STARTING...", usage, TABLE % ("BTCUSD", 0.1), *([eth] if number < 2 else []))
+        at(1000 * number + 1, "TRADING PLAN (MARKET OPEN PLAN) - no candidates", usage)
+        at(1000 * number + 200, usage, eth, usage)
+    return "\n".join(lines).encode() + b"\n"
+
+
+def test_time_that_judges_between_the_lines_of_a_stretch() -> None:
+    """An analysis ends between two lines that come together: what stands behind its end does not count for it."""
+    parts = [[seen.event for seen in stream(in_bulk=True).feed(Piece(1, 0, 1, analyses()), TIMES)]]
+    found = decided(parts, SETTINGS, is_backlog=True)
+    assert {row["kind"] for row in found[1].values()} == {"symbol_missing"}
+    assert found == decided([list[Event | Stretch](one_by_one(parts[0]))], SETTINGS, is_backlog=True)
+
+
 def test_the_busy_log_makes_incidents_of_runs() -> None:
-    """The comparison above compares something: memory and returns become incidents in bulk."""
-    kinds = {row["kind"] for seed in range(3) for row in decided(read(busy_log(seed), seed, in_bulk=True), SETTINGS, is_backlog=False)[1].values()}
-    assert {"memory_high", "return_low", "synthetic_quote", "recompile"} <= kinds
+    """The comparison above compares something: what comes in bulk becomes incidents, or ends them."""
+    kinds = {row["kind"] for seed in range(9) for row in decided(read(busy_log(seed), seed, in_bulk=True), SETTINGS, is_backlog=False)[1].values()}
+    assert {"memory_high", "return_low", "symbol_missing", "synthetic_quote", "recompile"} <= kinds
 
 
 @pytest.mark.parametrize("in_bulk", [False, True])
@@ -194,7 +221,7 @@ def test_what_nobody_judges_is_left_out(log: str, in_bulk: bool) -> None:
     text = busy_log(1) if log == "busy" else random_log(1) if log == "random" else (SAMPLES / log).read_bytes()
     whole = stream(in_bulk=False)
     events = [seen.event for seen in [*whole.feed(Piece(1, 0, 1, text), TIMES), *whole.settle()]]
-    assert judged(text, in_bulk=in_bulk) == [repr(event) for event in events if watch(SETTINGS).judges(event.kind)] != []
+    assert judged(text, in_bulk=in_bulk) == [repr(event) for event in events if isinstance(event, Event) and watch(SETTINGS).judges(event.kind)] != []
 
 
 def test_what_nobody_judges() -> None:
@@ -209,7 +236,7 @@ def test_a_real_day_comes_in_runs() -> None:
     """The bot's own log gives runs, and they stand for the events that it gives one by one."""
     log = (SAMPLES / "bot-2025-10-30.log").read_bytes()
     items = [seen.event for seen in stream(in_bulk=True).feed(Piece(1, 0, 1, log), TIMES)]
-    assert {item.kind for item in items if isinstance(item, Run)} >= {"gpu_memory", "strategy_return"}
+    assert {run.kind for item in items if isinstance(item, Stretch) for run in item.runs} >= {"gpu_memory", "strategy_return"}
     assert_same(one_by_one(items), one_by_one([seen.event for seen in stream(in_bulk=False).feed(Piece(1, 0, 1, log), TIMES)]))
 
 
