@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 _FRAME = re.compile(
     rb"(?:^|[\\/\s\"~.])(?P<module>(?:torch|triton|torchdynamo|torchinductor|functorch|(?:vllm|srt)[\\/]compilation)[\\/][\w\\/-]{1,200})\.py\"?"
-    rb"(?:(?:(?:, line \d+|:\d+)?[,:]? in |(?::\d+| \.\.\.) (?=\w+\s*$))(?P<function>[\w.<>]+))"
+    rb"(?:(?:(?:, line \d+|:\d+)?[,:]? in |(?::\d+| \.\.\.) (?=\w+\s*$)|, line \d+, (?=[\w.<>]+\"?,?\s*$))(?P<function>[\w.<>]+))"
     # inductor names what it writes by a hash: ab/cab….py
     rb"|[\\/]\w\w[\\/]c\w{40,60}\.py\"?(?:, line \d+|:\d+)?[,:]? in (?P<generated>[\w.<>]+)"
 )
