@@ -81,7 +81,7 @@ What counts is a log that nobody changed the program for. The cases were therefo
 | twenty-eight | 24 | 18 (75 %) | after the change for the twenty-sixth, as that one was collected; with the rules of before as many |
 | thirty | 18 | 13 (72 %) | after the change for the twenty-eighth, as that one was collected; with the rules of before 11 |
 | thirty-one | 78 | 53 (68 %) | after the change for the thirtieth; out of searches by project, four of ten are titles and sentences |
-| thirty-two | 28 | 25 (89 %) | after the change for the thirty-first, out of other searches; two of three are a part of a stack. With the rules of before as many |
+| thirty-two | 28 | 25 (89 %) | after the change for the thirty-first; two of three are a part of a stack; with the rules of before as many |
 
 So of the 51 cases of the first parts that were new to a changed program 39 were good (76 %): 25 of 28 recompiles and limits, and 14 of 23 CUDA
 graphs, graph breaks and failed compilations (61 %). The fifth part and those after it were collected where the program was weak. Of the 81 cases of
@@ -212,12 +212,12 @@ The thirty-first part came out of searches by project, from servers to tutorials
 | failed compilations | 45 of 66 (68 %) | 23 of 26 (88 %) |
 | confirmed in the thread | 20 of 28 (71 %) | 2 of 3 |
 
-None of it got what is forbidden. Of the 25 others of the thirty-first 21 were no event: most were words of torch and triton about what they need (a GPU
-that is too old, a triton or a compiler that is missing, a Python that this torch does not compile), which were known inside torch's own exception
-only. 36 such messages were then written in the 19 forms in which programs and people give them, and all of them are known now in nearly each form;
-the form of the log is no longer what decides. Eight of the 25 get nothing now either, on purpose: nothing tells the compiler from the program there, or the
-linker and the person tell of no failure. In the thirty-second one of three is left out so. That part is no harder for the rules of before: the
-change shows in titles and programs' own lines, of which it has few.
+None of it got what is forbidden. Of the 25 others of the thirty-first 21 were no event: most were words of torch and triton about what they need (a
+GPU that is too old, a triton or a compiler that is missing, a Python that this torch does not compile), which were known inside torch's own
+exception only. 36 such messages were then written in the 19 forms in which programs and people give them, and all of them are known now in nearly
+each form; the form of the log is no longer what decides. Eight of the 25 get nothing now either, on purpose: nothing tells the compiler from the
+program there, or the linker and the person tell of no failure. In the thirty-second one of three is left out so. That part is no harder for the
+rules of before: the change shows in titles and programs' own lines, of which it has few.
 
 ## Now
 
