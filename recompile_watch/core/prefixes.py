@@ -96,6 +96,7 @@ def is_quotation(raw: bytes, before: bytes) -> bool:
         return line[-1:] == b"|" and b" | " in line[2:]
     if line[-1:] == b'"':
         goes_on = before.rstrip().endswith((b"[", b",")) or (not before and line.endswith(b'\\n"'))
+        goes_on = goes_on or (raw[:1] == b'"' and before.rstrip().endswith(b":"))  # somebody's sentence; a docstring is indented
         return not goes_on and STRING_ELEMENT.fullmatch(line) is not None
     if line[-2:] == b'",':
         return before.rstrip().endswith((b"(", b"=")) and STRING_ELEMENT.fullmatch(line) is not None

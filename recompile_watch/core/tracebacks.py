@@ -14,9 +14,16 @@ from dataclasses import dataclass, replace
 
 _FRAME = re.compile(
     rb"(?:^|[\\/\s\"~.])(?P<module>(?:torch|triton|torchdynamo|torchinductor|functorch|(?:vllm|srt)[\\/]compilation)[\\/][\w\\/-]{1,200})\.py\"?"
-    rb"(?:(?:(?:, line \d+|:\d+)?[,:]? in |(?::\d+| \.\.\.) (?=\w+\s*$))(?P<function>[\w.<>]+))"
+    rb"(?:(?:(?:, line \d+|:\d+)?[,:]? in |(?::\d+| \.\.\.) (?=\w+\s*$)|, line \d+, (?=[\w.<>]+\"?,?\s*$))(?P<function>[\w.<>]+))"
     # inductor names what it writes by a hash: ab/cab….py
     rb"|[\\/]\w\w[\\/]c\w{40,60}\.py\"?(?:, line \d+|:\d+)?[,:]? in (?P<generated>[\w.<>]+)"
+)
+# A frame that was cut at the edge of a console, in front of its function.
+_CUT_FRAME = re.compile(rb"^\s*File \"[^\"\n]{0,300}\b(?P<module>(?:torch|triton)[\\/][\w\\/-]{1,200})\.py\",(?: line(?: \d+)?)?\s*$")
+# The statement that raises, where the log ends behind it: the exception, and its text where the code holds it.
+_RAISES = re.compile(
+    r"\s+raise (?:\w+\.){0,4}(?P<name>[A-Z]\w*(?:Error|Exception|Failed|Unsupported|Missing|Resources))"
+    r"(?:\((?:[rf]?(?P<quote>[\"'])(?P<said>.{1,300}?)(?P=quote)\s*\)|[^\"']*)|\s*(?:from \w+\s*)?$)"
 )
 # How a notebook heads a traceback; some exceptions only the compiler raises.
 _HEADER = re.compile(
@@ -33,6 +40,7 @@ _RUNS = re.compile(
     r"|torch/_inductor/(?:output_code |hooks |utils |runtime/runtime_utils )"
     r"|torch/_inductor/(?:compile_fx (?:run|wrapper|__call__)$|codecache (?:__call__|_run_from_cache)$)"
 )
+_RUNNING = ("_fn", "__call__", "inner", "run", "forward", "backward", "wrapper", "_backward_impl")  # functions of which some modules only run
 _STAGES = (
     ("kernel", re.compile(r"triton/(?:compiler|backends|language|runtime/(?:build|driver))|torch/_inductor/runtime/(?:triton_h|autotune)")),
     ("cudagraphs", re.compile(r"torch/_inductor/cudagraph_trees ")),
@@ -84,6 +92,7 @@ def failure_of(lines: Iterable[bytes], *, is_cut: bool, gave_way: bool) -> Failu
     stage: str | None = None
     headed: str | None = None  # the exception of the traceback that is being read
     has_frames, is_below = False, False
+    raised: re.Match[str] | None = None
     for raw in lines:
         text = raw.decode("utf-8", "replace").rstrip()
         if is_below and text:
@@ -96,6 +105,7 @@ def failure_of(lines: Iterable[bytes], *, is_cut: bool, gave_way: bool) -> Failu
             headed = header["name"]
         for module, function in _frames(raw):
             stage, has_frames = _stage_of(module, function) or stage, True
+        raised = _RAISES.match(text) or (raised if _is_beside_code(text) else None)
         exception = _EXCEPTION.match(text)
         if exception is not None and has_frames:
             name = exception["name"].rpartition(".")[2]
@@ -105,9 +115,16 @@ def failure_of(lines: Iterable[bytes], *, is_cut: bool, gave_way: bool) -> Failu
             stage, headed, has_frames, is_below = None, None, False, True
     if gave_way and has_frames:
         return None
+    if stage is not None and is_cut and headed is None and raised is not None:
+        return Failure(raised["name"], raised["said"] or "", "", stage)
     if stage is not None and is_cut:
         return replace(last, stage=stage) if headed is None else Failure(headed, "", "", stage)
     return found
+
+
+def _is_beside_code(text: str) -> bool:
+    """True for a line that ends no stack behind its last statement: empty, or Python's marks below the code."""
+    return not text.strip(" ^~`\t")
 
 
 def _crash(said: str, lines: Iterable[bytes]) -> Failure | None:
@@ -123,6 +140,9 @@ def _frames(line: bytes) -> Iterator[tuple[str, str]]:
             yield "", match["generated"].decode()
         else:
             yield match["module"].decode().replace("\\", "/"), match["function"].decode().rpartition(".")[2]
+    cut = _CUT_FRAME.match(line)
+    if cut is not None:
+        yield cut["module"].decode().replace("\\", "/"), ""
 
 
 def _stage_of(module: str, function: str) -> str | None:
@@ -130,6 +150,6 @@ def _stage_of(module: str, function: str) -> str | None:
     if not module:
         return "running"
     place = f"{module} {function}"
-    if _RUNS.match(place) is not None:
+    if any(_RUNS.match(f"{module} {name}") is not None for name in ((function,) if function else _RUNNING)):
         return None
     return next((stage for stage, pattern in _STAGES if pattern.match(place) is not None), None)

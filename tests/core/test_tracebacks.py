@@ -176,3 +176,50 @@ def test_torch_s_checks_of_a_backward_pass_are_no_code_of_the_program() -> None:
     stack = '  File "/venv/torch/_functorch/_aot_autograd/runtime_wrappers.py", line 19, in {}\n    x = y'
     found = [failure_of(stack.format(name).encode().split(b"\n"), is_cut=True, gave_way=False) for name in ("wrapper", "process_runtime_tangent")]
     assert found[0] is None and found[1] is not None and found[1].stage == "autograd"
+
+
+RAISED = {
+    "its text in the code": ('    raise RuntimeError("no room for the kernel") from error', "RuntimeError", "no room for the kernel"),
+    "a text that is filled in": (
+        '    raise RuntimeError(f"Compiler: {compiler} is not found.") from exc',
+        "RuntimeError",
+        "Compiler: {compiler} is not found.",
+    ),
+    "the text on the next line": ("    raise BackendCompilerFailed(", "BackendCompilerFailed", ""),
+    "an exception of a module": ("    raise exc.TritonMissing(inspect.currentframe())", "TritonMissing", ""),
+    "marks below it": ("    raise CppCompileError(cmd, output) from e\n    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^", "CppCompileError", ""),
+}
+
+
+@pytest.mark.parametrize(("code", "exception", "said"), RAISED.values(), ids=RAISED)
+def test_a_stack_that_ends_behind_its_raise_statement_names_the_exception(code: str, exception: str, said: str) -> None:
+    """The code that raises is the last line of the stack."""
+    text = f'{COMPILING}  File "/venv/torch/_inductor/cpp_builder.py", line 135, in check_compiler_exist_windows\n{code}'
+    failure = failure_of(text.encode().split(b"\n"), is_cut=True, gave_way=False)
+    assert failure is not None
+    assert (failure.exception, failure.said, failure.stage) == (exception, said, "inductor")
+
+
+CUT = """  File "/venv/lib/python3.13/site-packages/torch/{module}.py",
+    return self._compile_to_module()
+  File "/venv/lib/python3.13/site-packages/torch/{module}.py", line
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "is_failure"), [("_inductor/graph", True), ("_dynamo/output_graph", True), ("_dynamo/eval_frame", False), ("nn/modules/module", False)]
+)
+def test_a_frame_that_is_cut_at_the_edge_counts_where_only_the_compiler_passes(module: str, is_failure: bool) -> None:
+    """Without its function a frame proves nothing in a module that the compiled program passes as well."""
+    events = engine_events([CUT.format(module=module).encode()])
+    assert [event.kind for event in events] == ["compile_error"] * is_failure
+
+
+def test_frames_are_known_as_texts_of_a_list() -> None:
+    """A program's report of its last exception, as JSON."""
+    text = """        [
+            "/venv/lib/python3.9/site-packages/torch/_dynamo/convert_frame.py, line 324, _compile",
+            "out_code = transform_code_object(code, transform)"
+        ],
+"""
+    assert [(event.kind, event.extra["stage"]) for event in engine_events([text.encode()])] == [("compile_error", "tracing")]
