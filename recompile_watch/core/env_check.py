@@ -3,7 +3,6 @@
 Each mistake becomes an event ``ineffective_setting`` at its file and line, so that it is told like what a log shows.
 """
 
-import difflib
 import re
 import shlex
 from collections.abc import Iterable, Iterator
@@ -13,6 +12,7 @@ from itertools import pairwise
 from recompile_watch.core.env_file import EnvFile, Step
 from recompile_watch.core.env_state import EnvState
 from recompile_watch.core.events import Event
+from recompile_watch.core.likeness import close_matches
 from recompile_watch.core.models import COMPILED_MODES, Model, ModelSetting
 from recompile_watch.core.remedies import Catalog
 from recompile_watch.core.versions import VersionRange
@@ -132,7 +132,7 @@ class _Judge:
 
     def _of_stranger(self, step: Step) -> Iterator[_Mistake]:
         """A name that is in no table: close to one that is, or one that looks as if it set something about compiling."""
-        close = difflib.get_close_matches(step.name, [name for name in self._names if abs(len(name) - len(step.name)) <= 2], 1, MIN_LIKENESS)
+        close = close_matches(step.name, [name for name in self._names if abs(len(name) - len(step.name)) <= 2], MIN_LIKENESS)
         if close:
             model = self._read[close[0]][0] if close[0] in self._read else None
             value = shown_value(step)
@@ -170,7 +170,7 @@ class _Judge:
                 name,
             )
         else:
-            close = (difflib.get_close_matches(step.value, setting.values, 1, 0.6) or [setting.values[0]])[0]
+            close = (close_matches(step.value, setting.values) or [setting.values[0]])[0]
             fails = (
                 "torch.compile raises an error on it." if set(setting.values) & set(COMPILED_MODES) else "It does not name anything that is known."
             )
