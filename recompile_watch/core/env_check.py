@@ -12,6 +12,7 @@ from itertools import pairwise
 from recompile_watch.core.env_file import EnvFile, Step
 from recompile_watch.core.env_state import EnvState
 from recompile_watch.core.events import Event
+from recompile_watch.core.late import pattern
 from recompile_watch.core.likeness import close_matches
 from recompile_watch.core.models import COMPILED_MODES, Model, ModelSetting
 from recompile_watch.core.remedies import Catalog
@@ -23,9 +24,9 @@ MIN_LIKENESS = 0.9
 # With these versions each setting of the table was tried; between two of them nobody looked, so nothing is claimed.
 TRIED = ((2, 3), (2, 5), (2, 7), (2, 9), (2, 13))
 # Names that look as if they set something about compiling; all others in the file are nobody's business here.
-_OF_TORCH = re.compile(r"TORCHDYNAMO_\w+|TORCHINDUCTOR_\w+|TORCH_COMPILE\w*|TORCH_DYNAMO_\w+|TORCH_CUDAGRAPH\w*")
-_SECRET = re.compile(r"KEY|SECRET|TOKEN|PASS|CREDENTIAL|ACCOUNT|AUTH|COOKIE|WEBHOOK|DSN", re.IGNORECASE)
-_PLAIN = re.compile(r"[\w.,:/+'\[\]\\*-]{0,64}")
+_OF_TORCH = pattern(r"TORCHDYNAMO_\w+|TORCHINDUCTOR_\w+|TORCH_COMPILE\w*|TORCH_DYNAMO_\w+|TORCH_CUDAGRAPH\w*")
+_SECRET = pattern(r"KEY|SECRET|TOKEN|PASS|CREDENTIAL|ACCOUNT|AUTH|COOKIE|WEBHOOK|DSN", re.IGNORECASE)
+_PLAIN = pattern(r"[\w.,:/+'\[\]\\*-]{0,64}")
 HIDDEN = "***"
 
 
