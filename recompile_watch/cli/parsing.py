@@ -57,10 +57,9 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
 
 def _columns() -> int:
     """How wide help may be. argparse asks at each option, with a module of the standard library that takes milliseconds to load."""
-    try:
-        return int(os.environ.get("COLUMNS", "")) or _COLUMNS
-    except ValueError:
-        pass
+    given = os.environ.get("COLUMNS", "")
+    if given.isdecimal() and int(given):
+        return int(given)
     try:
         return os.get_terminal_size(sys.__stdout__.fileno() if sys.__stdout__ is not None else 1).columns or _COLUMNS
     except (OSError, ValueError):
