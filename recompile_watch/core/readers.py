@@ -98,7 +98,7 @@ def _read_recompile(source: str, reasons_of: Reasons, record: Record, fields: Fi
 
 def _reasons_on_head(rest: bytes) -> list[bytes]:
     """Reasons that stand behind the head on the same line: newlines lost, or the tuple repr of torch 2.1."""
-    old = re.search(rb"triggered by the following guard failures?: (?P<list>.+)", rest, re.DOTALL)
+    old = re.search(rb"triggered by the following guard failures?(?:\(s\))?: (?P<list>[^\s-].*)", rest, re.DOTALL)
     if old is None:
         if (pressed := _PRESSED.match(rest)) is not None:
             return [b"- " + pressed["guard"]]

@@ -51,7 +51,8 @@ _STAGES = (
     )),
     ("autograd", pattern(r"(?:torch/_functorch|functorch/_src)/(?:_aot_autograd/|aot_autograd |partitioners |compilers )")),
     ("tracing", pattern(
-        r"torch/(?:_dynamo|_export|export)/|torchdynamo/|torch/_subclasses/fake_|torch/fx/experimental/(?:symbolic_|proxy_tensor|sym_node)"
+        r"torch/__init__ compile$"
+        r"|torch/(?:_dynamo|_export|export)/|torchdynamo/|torch/_subclasses/fake_|torch/fx/experimental/(?:symbolic_|proxy_tensor|sym_node)"
     )),
 )  # fmt: skip
 _SUFFIXES = r"Error|Exception|Interrupt|Exit|Iteration|Failed|Unsupported|Resources|Missing|Violation|Timeout|Expired|NotFound"
