@@ -85,6 +85,7 @@ class Casebook:
         self._by_kind: dict[str, dict[str, None]] = {}
         self._unadvised: dict[str, _Signalled] = {}
         self._raw: dict[tuple[object, ...], Problem] = {}
+        self._asked: tuple[Event | None, Problem] = None, (MORE, None)
         self.gone: dict[str, float | None] = {}  # forgotten since this was emptied last: when it was over, in epoch seconds, if it was
         self._held = sum(len(part.events) for shelf in (self._heads, self._tails) for part in shelf.values())
         self._limits: dict[tuple[object, object], Remembered] = {}
@@ -126,7 +127,13 @@ class Casebook:
         return sorted((one for name in names if (one := self.shelf.get(name)) is not None), key=lambda one: one.number)
 
     def problem(self, event: Event) -> Problem:
-        """Which problem an event shows, remembered: a storm repeats few of them very often."""
+        """Which problem an event shows; of each it is asked several times."""
+        if event is not self._asked[0]:
+            self._asked = event, self._problem(event)
+        return self._asked[1]
+
+    def _problem(self, event: Event) -> Problem:
+        """The same, remembered: a storm repeats few of them very often."""
         event = _bounded(event)
         reason = event.reasons[0].text if event.reasons else None
         raw = (event.kind, event.function, event.file, reason, *(str(event.extra.get(name)) for name in (*_SUBJECT_FIELDS, "refused")))
@@ -342,7 +349,8 @@ class Casebook:
 
 def _bounded(event: Event) -> Event:
     """The event with its long texts cut: what is remembered must not grow with what a line holds."""
-    if all(len(reason.text) <= MAX_TEXT_CHARS for reason in event.reasons) and not any(_is_long(value) for value in event.extra.values()):
+    texts = [reason.text for reason in event.reasons]
+    if max(map(len, texts), default=0) <= MAX_TEXT_CHARS and not any(map(_is_long, event.extra.values())):
         return event
     reasons = tuple(reason._replace(text=reason.text[:MAX_TEXT_CHARS]) for reason in event.reasons)
     extra = {name: str(value)[:MAX_TEXT_CHARS] if _is_long(value) else value for name, value in event.extra.items()}
