@@ -147,6 +147,8 @@ WORKER_CUT = pattern(rb"(?P<name>[A-Z]\w{2,60}" + _NESTED + rb" )" + _PROCESS)  
 WORKER_RANK = pattern(rb"\brank=(\d{1,6})\b")
 SLURM = pattern(rb" {0,6}\d{1,6}: |\d{1,8}:(?=\[|[VDIWEC]\d{4} )")
 CI_TABS = pattern(rb"[^\t\n]{1,120}\t[^\t\n]{1,120}\t(?=(?:\xef\xbb\xbf)?\d{4}-)")
+CI_COMMAND = pattern(rb"##\[(?:error|warning|debug|command|section)\]")  # Azure DevOps and GitHub colour a line by it
+KAGGLE = pattern(rb"\d{1,7}\.\d{1,3}s\t\d{1,9}\t")  # seconds since the notebook began, and the cell
 CI_STREAM = pattern(rb"\d\d[OE][ +]")
 POD = pattern(rb"\[pod/[^\]\s]{1,300}\] ")
 PODMAN = pattern(rb"\[[\w.-]{1,120}\] *\| ")
@@ -160,6 +162,7 @@ TAG = pattern(
     rb"|[a-z0-9][a-z0-9.-]{0,240}-\d{1,4} [a-z][a-z0-9-]{0,62} "  # a pod of a stateful set and its container, of stern
     rb"|\[[a-z0-9][a-z0-9.-]{0,240}-[a-z0-9]{1,10}(?: [a-z0-9-]{1,63})?\] |[a-z0-9.-]{1,240}/[a-z0-9.-]{1,240}\[[a-z0-9-]{1,63}\]: "  # kubetail, kail
     rb"|[a-z][\w-]{0,62}/\d{1,6} |\S{1,200}\t|E {3}"  # a replica, of torchx; a job's argument, of parallel --tag; pytest's mark of an error
+    rb"|\d{1,8}:(?=\S)"  # the number of the line, of grep -n
 )
 COMPOSE = pattern(rb"[A-Za-z0-9][\w.@-]{0,160}\s{0,40}\|(?: |$)")
 CRI = pattern(rb"(?P<stamp>" + ISO + rb")(?P<zone>Z|[+-]\d\d:\d\d) (?P<stream>stdout|stderr) (?P<flag>[FP])(?: |$)")

@@ -227,7 +227,7 @@ def _peel_nested(state: Peeling, raw: bytes) -> list[Piece] | None:
     for _ in range(MAX_LAYERS):
         tag = TAG.match(raw, at)
         if tag is not None and raw[tag.end() : tag.end() + 1] == b"{":
-            outer.channel.append(tag[0].rstrip())
+            outer.channel.append(b"" if tag[0][:-1].isdigit() else tag[0].rstrip())  # of numbers each line has its own
             at = tag.end()
         carried = _carried_at(raw, at)
         if carried is not None:

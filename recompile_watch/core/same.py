@@ -25,6 +25,7 @@ TAILS = frozenset(
         "torch.compile_error.unconverted",
     }
 )
+LOGGED = "torch.compile_error.guard"  # the rule for a guard that could not be made: torch logs the failure, and then raises it
 
 
 def says(event: Event, before: Event, rule: str) -> bool:
@@ -35,6 +36,14 @@ def says(event: Event, before: Event, rule: str) -> bool:
         return False
     said = str(before.extra.get("message") or "")[:SAME_WORDS]
     return rule in TAILS or (bool(said) and said in str(event.extra.get("message") or ""))
+
+
+def is_raised_again(event: Event, logged: Event | None) -> bool:
+    """True for the exception of a failure that torch logged when it happened: the same words, soon after."""
+    if logged is None or event.offset - logged.offset > PAIR_BYTES or event.rank not in (None, logged.rank):
+        return False
+    said, again = str(logged.extra.get("message") or ""), str(event.extra.get("message") or "")
+    return bool(said) and said == again and event.extra.get("exception") == logged.extra.get("exception")
 
 
 def tells_no_failure(event: Event, rule: str) -> bool:
