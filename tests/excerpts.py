@@ -23,7 +23,7 @@ from tests.conftest import DATA, as_json, engine_events
 from tests.truth import Event
 
 EXCERPTS = DATA / "excerpts"
-FILES = ("bot", "torch")
+FILES = ("bot", "torch", "torch_again")
 NULL = ("time", "rank", "pid", "compile_id", "function", "file", "line_no")
 ANY = "*"
 NOT_IN_CONTRACT = frozenset({"message"})  # of a failed compilation: compared where it is listed
