@@ -12,7 +12,18 @@ from typing import Any, NamedTuple, TypeVar
 from recompile_watch.core.counters import DERIVE_MIN_S
 from recompile_watch.core.events import EXTRA_FIELDS, Event, event_from_json, event_to_json
 from recompile_watch.core.runs import Metrics, Run, Stretch
-from recompile_watch.core.same import ANNOUNCED, HOLD_BYTES, LOGGED, PAIR_BYTES, TAILS, is_raised_again, is_refused_by, is_same_place, says, tells_no_failure
+from recompile_watch.core.same import (
+    ANNOUNCED,
+    HOLD_BYTES,
+    LOGGED,
+    PAIR_BYTES,
+    TAILS,
+    is_raised_again,
+    is_refused_by,
+    is_same_place,
+    says,
+    tells_no_failure,
+)
 from recompile_watch.core.sightings import TableRows
 from recompile_watch.core.sums import Seen, Sums, offset_of
 from recompile_watch.core.times import TimeResolver
@@ -205,11 +216,8 @@ class Context:
             self._last_failure = event.offset
             if is_tail:
                 return []
-        if event.kind == "compile_error":
-            if rule == LOGGED:
-                self._logged = event
-            elif is_raised_again(event, self._logged):
-                return []
+        if event.kind == "compile_error" and self._was_logged(event, rule):
+            return []
         match event.kind:
             case "graph_break" | "compile_error" if rule in ANNOUNCED | TAILS:
                 self._announced = [*self._announced[1 - MAX_ANNOUNCED :], _Held(event, rule, True)]
@@ -228,6 +236,13 @@ class Context:
             case "gpu_memory":
                 return [_Held(event, rule, False), *self._from_gpu_memory(event)]
         return [_Held(event, rule, False)]
+
+    def _was_logged(self, event: Event, rule: str) -> bool:
+        """True for the exception of a failure that torch logged a moment ago; remembers what it logs."""
+        if rule == LOGGED:
+            self._logged = event
+            return False
+        return is_raised_again(event, self._logged)
 
     def _drop_announced(self, event: Event, rule: str) -> None:
         """Takes out the line in front that says the same in fewer words, and is no event of its own then."""

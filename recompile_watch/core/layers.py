@@ -26,13 +26,16 @@ from recompile_watch.core.prefix_grammar import (
     GLOG,
     GLOG_CUT,
     GLOG_STUMP,
+    HTML_OPENS,
     INDENTED_HEADER,
     JOURNAL_FULL,
     JOURNAL_ISO,
     JOURNAL_MONOTONIC,
     JOURNAL_UNIX,
     KAGGLE,
+    LABELS,
     LEVEL_FIRST,
+    LINE_NUMBER,
     LINUX_PID_MAX,
     LOG_STREAM,
     MONTH_NAMES,
@@ -51,6 +54,7 @@ from recompile_watch.core.prefix_grammar import (
     STERN,
     SYSLOG,
     TAI64N,
+    TEAMCITY,
     TOKEN,
     TORCH_AHEAD,
     TORCH_LOGGER,
@@ -167,6 +171,13 @@ def _take_mpi_dated(state: Peeling, match: "re.Match[bytes]", raw: bytes) -> int
 
 
 def _take_name(state: Peeling, match: "re.Match[bytes]", _raw: bytes) -> int:
+    state.channel.append(match[0].strip())
+    return match.end()
+
+
+def _take_labels(state: Peeling, match: "re.Match[bytes]", _raw: bytes) -> int | None:
+    if state.stamp is None or state.channel:
+        return None
     state.channel.append(match[0].strip())
     return match.end()
 
@@ -308,12 +319,15 @@ _LETTER: tuple[_IsLayer, ...] = (
     (LEVEL_FIRST, _take_level), (COMPOSE, _take_name), (CI_TABS, _take_name), (WORKER_CUT, _take_worker), (GLOG_STUMP, _take_stump),
     (STERN, _take_name), (MPI_DATED, _take_mpi_dated),
 )  # fmt: skip
+_BLANK: tuple[_IsLayer, ...] = (
+    (LINE_NUMBER, _take_quote), (TORCH_AHEAD, _take_quote), (INDENTED_HEADER, _take_quote), (SLURM, _take_slurm), (GLOG_STUMP, _take_stump),
+)  # fmt: skip
 _LAYERS: dict[bytes, tuple[_IsLayer, ...]] = {
     **{bytes([c]): _DATED for c in b"0123456789"},
     **{bytes([c]): _LETTER for c in b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"},
     b"[": (
         (RANK, _take_rank), (ROLE, _take_name), (BRACKET_TORCH, _take_bracket_torch), (POD, _take_name), (PODMAN, _take_name),
-        (MPI, _take_rank), (AIRFLOW, _take_airflow), (JOURNAL_MONOTONIC, _take_syslog),
+        (MPI, _take_rank), (AIRFLOW, _take_airflow), (TEAMCITY, _take_quote), (JOURNAL_MONOTONIC, _take_syslog),
         (STAMP, _take_stamp), (LEVEL_FIRST, _take_level), (GLOG_STUMP, _take_stump),
     ),
     b"@": ((TAI64N, _take_quote),),
@@ -321,11 +335,12 @@ _LAYERS: dict[bytes, tuple[_IsLayer, ...]] = {
     b"]": ((GLOG_STUMP, _take_stump),),
     b"/": ((GLOG_STUMP, _take_stump),),
     b"(": ((WORKER, _take_worker),),
-    b"<": ((RFC5424, _take_syslog), (SYSLOG, _take_syslog)),
+    b"<": ((HTML_OPENS, _take_quote), (RFC5424, _take_syslog), (SYSLOG, _take_syslog)),
     b">": ((TORCH_AHEAD, _take_quote), (QUOTE, _take_quote)),
     **{bytes([c]): ((TORCH_AHEAD, _take_quote),) for c in b"*`~|-"},
+    b"{": ((LABELS, _take_labels),),
     b"#": ((CI_COMMAND, _take_quote), (TORCH_AHEAD, _take_quote)),
     b"_": ((TORCH_AHEAD, _take_quote), (GLOG_STUMP, _take_stump)),
-    **{bytes([c]): ((TORCH_AHEAD, _take_quote), (INDENTED_HEADER, _take_quote), (SLURM, _take_slurm), (GLOG_STUMP, _take_stump)) for c in b" \t"},
+    **{bytes([c]): _BLANK for c in b" \t"},
     b":": ((GLOG_STUMP, _take_stump),),
 }  # fmt: skip

@@ -60,7 +60,7 @@ def peel(raw: bytes) -> list[Piece]:
         raw = html.unescape(raw.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
     if b"\xc2\xa0" in raw:  # blanks of a web page
         raw = raw.replace(b"\xc2\xa0", b" ")
-    if b"<br" in raw:  # a web page's end of a line
+    if b"<br" in raw or b"</" in raw:  # a web page's end of a line
         raw = BREAK.sub(b"", raw)
     if b"](" in raw:
         raw = LINK.sub(rb"\1", raw)

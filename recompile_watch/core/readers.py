@@ -328,8 +328,8 @@ def _read_quote(source: str, reasons_of: Reasons, record: Record, fields: Fields
     bid, ask = fields.get("bid"), fields.get("ask")
     if not (isinstance(bid, float) and isinstance(ask, float) and bid > 0 and ask > 0):
         return []
-    if record.cut and record.unterminated and fields.get("attempt") is None:  # the ask may go on
-        return [sighting(source, record, {**fields, "ask": None, "spread_bps": None})]
+    if record.unterminated and fields.get("attempt") is None:  # the ask may go on
+        return [sighting(source, record, {**fields, "ask": None, "spread_bps": None}, partial=True)]
     return [sighting(source, record, {**fields, "spread_bps": spread_bps(bid, ask)})]
 
 

@@ -12,7 +12,7 @@ ANNOUNCED = frozenset(
     {
         "torch.graph_break.warned", "torch.compile_error.cause", "torch.compile_error.traceback", "torch.compile_error.kernel",
         "torch.compile_error.trailed", "torch.compile_error.said", "torch.compile_error.words", "torch.compile_error.own",
-        "torch.compile_error.unsupported",
+        "torch.compile_error.unsupported", "torch.compile_error.logged",
     }
 )  # fmt: skip
 # Rules for what torch says around a failure, for logs that do not show the failure itself.
@@ -34,7 +34,9 @@ def says(event: Event, before: Event, rule: str) -> bool:
         return event.kind == "graph_break" or event.extra.get("exception") == "Unsupported"
     if event.kind == "graph_break":
         return False
-    said = str(before.extra.get("message") or "")[:SAME_WORDS]
+    if rule == "torch.compile_error.logged" and event.extra.get("exception") == before.extra.get("exception"):
+        return False  # a program that tells of it once more in words of its own
+    said = str(before.extra.get("message") or "").partition(" (Failed running")[0][:SAME_WORDS]
     return rule in TAILS or (bool(said) and said in str(event.extra.get("message") or ""))
 
 
