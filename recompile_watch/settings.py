@@ -9,10 +9,10 @@ import re
 import types
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
-from difflib import get_close_matches
 from enum import StrEnum
 from typing import Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from recompile_watch.core.likeness import close_matches
 from recompile_watch.core.units import duration_text, parse_duration, parse_size
 
 _T = TypeVar("_T")
@@ -105,7 +105,7 @@ def note_unknown(table: Mapping[str, object], known: Collection[str], place: str
     """Notes the keys of a table that nothing reads."""
     for name in table:
         if name not in known:
-            near = get_close_matches(name, known, n=1)
+            near = close_matches(name, known)
             mistakes.add(_inside(place, name), f"unknown key{f'; did you mean {near[0]!r}?' if near else ''}; known are {', '.join(sorted(known))}")
 
 

@@ -5,11 +5,11 @@ import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import tzinfo
-from difflib import get_close_matches
 from pathlib import Path
 
 from recompile_watch.core.delivery import DeliverySettings
 from recompile_watch.core.errors import ConfigError, DeliveryError
+from recompile_watch.core.likeness import close_matches
 from recompile_watch.core.watch_settings import DeclaredModel, Receiver, RunSettings, WatchedSource, WatchSettings
 from recompile_watch.respond.addresses import ping_address
 from recompile_watch.respond.diagnose_settings import DiagnoseSettings
@@ -113,7 +113,7 @@ def check_kinds(config: WatchConfig, events: Collection[str], raised: Collection
 
 def _note_kind(kind: str, known: Collection[str], place: str, mistakes: Mistakes) -> None:
     if kind not in known:
-        near = get_close_matches(kind, known, n=1)
+        near = close_matches(kind, known)
         hint = f"did you mean {near[0]!r}?" if near else "recompile-watch rules list has the kinds"
         mistakes.add(place, f"nothing is of the kind '{kind}'; {hint}")
 

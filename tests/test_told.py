@@ -29,6 +29,8 @@ MESSAGES = {
     ("triton.runtime.errors.OutOfResources", "out of resource: shared memory, Required: 131072, Hardware limit: 101376."): "smaller_kernel_blocks",
     ("ImportError", "DLL load failed while importing cuda_utils: The specified module could not be found."): "own_cache_folder",
     ("RuntimeError", "PassManager::run failed"): "upgrade_torch",
+    ("RuntimeError", "Either mode or options can be specified, but both can't be specified at the same time."): "known_option",
+    ("RuntimeError", "ptxas fatal   : Value 'sm_121a' is not defined for option 'gpu-name'"): "system_ptxas",
 }
 FORMS = {
     "alone": "{said}",
@@ -47,6 +49,10 @@ FORMS = {
     "a rank": "[rank0]: {name}: {said}",
     "a record of early 2023": "[2023-06-18 19:45:55,713] torch._dynamo.convert_frame: [WARNING] {name}: {said}",
     "behind torch's own": "torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:\n{name}: {said}",
+    "behind Chinese words": "运行时报错：{name}: {said}",
+    "a key of a program's own": '{{"name": "load", "exc_message": "{said}"}}',
+    "a test's summary": "FAILED tests/test_model.py::test_decode[3] - {name}: {said}",
+    "without a colon": "eager from now on, compilation gave {name} {said}",
     "a quotation below a sentence": 'It fails with the following error:\n"{name}: {said}"',
 }
 

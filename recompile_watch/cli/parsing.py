@@ -1,12 +1,16 @@
 """Argument parsing that talks like a person: one line about the mistake, and the nearest word that exists."""
 
 import argparse
+import os
 import re
+import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
 from recompile_watch.core.errors import UsageError
+from recompile_watch.core.likeness import close_matches
 
+_COLUMNS = 80  # where nothing tells how wide the terminal is
 _CHOICE = re.compile(r"argument (?P<name>[^:]+): invalid choice: '?(?P<given>[^']*)'? \(choose from (?P<known>.*)\)")
 
 
@@ -35,7 +39,7 @@ class Parser(argparse.ArgumentParser):
             option = unknown[0].partition("=")[0]
             options = [name for action in self._actions for name in action.option_strings if name.startswith("--")]
             what = f"unknown option {option}" if option.startswith("-") else f"unexpected argument {option}"
-            close = close_matches(option, options, 0.6)
+            close = close_matches(option, options)
             raise UsageError(f"{what}; did you mean {close[0]}?" if close else f"{what}; {self.help_hint()}")
         return namespace
 
@@ -48,7 +52,18 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
     """Keeps the example as it is written, and leaves the option column wide enough for most names."""
 
     def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=30)
+        super().__init__(prog, max_help_position=30, width=_columns() - 2)
+
+
+def _columns() -> int:
+    """How wide help may be. argparse asks at each option, with a module of the standard library that takes milliseconds to load."""
+    given = os.environ.get("COLUMNS", "")
+    if given.isdecimal() and int(given):
+        return int(given)
+    try:
+        return os.get_terminal_size(sys.__stdout__.fileno() if sys.__stdout__ is not None else 1).columns or _COLUMNS
+    except (OSError, ValueError):
+        return _COLUMNS
 
 
 def nearest(given: str, known: Sequence[str]) -> str:
@@ -59,10 +74,3 @@ def nearest(given: str, known: Sequence[str]) -> str:
 def _hint(given: str, known: Sequence[str]) -> str:
     close = close_matches(given, known, 0.5)
     return f"did you mean '{close[0]}'?" if close else f"choose one of {', '.join(known)}"
-
-
-def close_matches(given: str, known: Sequence[str], likeness: float) -> list[str]:
-    """The known word most like the given one, if any is."""
-    import difflib  # only for a mistake
-
-    return difflib.get_close_matches(given, known, 1, likeness)

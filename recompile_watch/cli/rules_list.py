@@ -5,9 +5,10 @@ from pathlib import Path
 
 from recompile_watch.cli import exit_status
 from recompile_watch.cli.output import write_result
-from recompile_watch.cli.parsing import close_matches, nearest
+from recompile_watch.cli.parsing import nearest
 from recompile_watch.config import load_rules
 from recompile_watch.core.errors import UsageError
+from recompile_watch.core.likeness import close_matches
 from recompile_watch.core.rules import Rule
 from recompile_watch.report.json import json_text
 from recompile_watch.report.safe import plain, safe

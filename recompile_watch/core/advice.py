@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from recompile_watch.core.events import Reason
+from recompile_watch.core.late import pattern
 from recompile_watch.core.models import Model, ModelSetting, caution_of, where_set
 from recompile_watch.core.patterns import RESUMED, varying_integer
 from recompile_watch.core.remedies import Case, Catalog, Remedy
@@ -16,15 +17,15 @@ from recompile_watch.core.versions import VersionRange
 
 MAX_ADVICE = 5
 MAX_SOURCES = 64
-_TENSOR = re.compile(
+_TENSOR = pattern(
     r"tensor '(?P<source>.+?)' (?:size|strides?|dtype|rank|requires_grad|dispatch key set|(?:Tensor )?device index) mismatch"
     r"(?: at index (?P<dim>\d+))?"
 )
-_EQUALS = re.compile(r"(?P<source>.+?) (?:==|!=) .+")
-_SIZE = re.compile(r"(?:2 <= |\()?(?P<source>[\w.\[\]'\"]+?)\.size\(\)\[(?P<dim>\d+)\]")
-_ROOTED = re.compile(r"(?P<root>[A-Za-z_]\w*)(?P<rest>(?:[.\[].*)?)", re.DOTALL)
+_EQUALS = pattern(r"(?P<source>.+?) (?:==|!=) .+")
+_SIZE = pattern(r"(?:2 <= |\()?(?P<source>[\w.\[\]'\"]+?)\.size\(\)\[(?P<dim>\d+)\]")
+_ROOTED = pattern(r"(?P<root>[A-Za-z_]\w*)(?P<rest>(?:[.\[].*)?)", re.DOTALL)
 # What may stand in a line that a person pastes into a shell: names, attributes, indices, keys.
-_PLAIN_SOURCE = re.compile(r"[LG]\['\w+'\](?:\.\w+|\[\d+\]|\['[\w.-]+'\])*")
+_PLAIN_SOURCE = pattern(r"[LG]\['\w+'\](?:\.\w+|\[\d+\]|\['[\w.-]+'\])*")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,12 @@ from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import accumulate, compress, islice, pairwise
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from recompile_watch.core.prefix_grammar import LOGGING_LINE, Stamp
 from recompile_watch.core.prefixes import are_plain
 from recompile_watch.core.records import BEFORE_BYTES, MAX_RECORD_BYTES
-from recompile_watch.core.rows import HEADER, TO_ZERO, HeaderForm, RowPattern, Rows, Shapes, header_form, make_room
+from recompile_watch.core.rows import HEADER, TO_ZERO, HeaderForm, RowForm, RowPattern, Rows, Shapes, header_form, make_room
 from recompile_watch.core.rules import Rule, Ruleset
 from recompile_watch.core.scan import Matcher
 from recompile_watch.core.sightings import TableRows, decode, extra_fields, typed_fields
@@ -91,8 +91,9 @@ class Bulk:
 class BulkReader:
     """Finds the metric lines and tables of a source; remembers the shapes of the lines and headers it has seen."""
 
-    def __init__(self, bulk: Bulk, matcher: Matcher, source: str) -> None:
-        self._matcher, self.source = matcher, source
+    def __init__(self, bulk: Bulk, matcher: Matcher, source: str, *, keeps_places: bool = False) -> None:
+        """keeps_places: the offset of each row of a table is wanted."""
+        self._matcher, self.source, self._keeps_places = matcher, source, keeps_places
         self._rows = {number: Shapes(row) for number, row in bulk.rows.items()}
         self._tables = {number: Titles(table) for number, table in bulk.tables.items()}
         self._apart = frozenset({*bulk.rows, *bulk.tables})
@@ -164,6 +165,8 @@ class BulkReader:
         rows = region[end - len(title) : stop - 1]
         texts = decode(rows).split("\n")
         table = table_of(by.rule, self.source, stamp, texts, fixed, range(line, line + len(texts)), (start + offset, stop + offset))
+        if not self._keeps_places:
+            return table
         widths = [len(text) + 1 for text in rows.split(b"\n")[:-1]]
         return table._replace(offsets=[start + offset, *islice(accumulate(widths, initial=end - len(title) + offset), 1, None)], base=offset)
 
@@ -174,12 +177,14 @@ def _take_rows(none: Rows, shapes: Shapes, places: list[int], found: list[Rows])
     find, rfind = region.find, region.rfind
     starts = [rfind(b"\n", 0, place) + 1 for place in places]
     lines = [region[start : find(b"\n", place) + 1] for start, place in zip(starts, places, strict=True)]
-    forms = shapes.forms(lines)
-    left = [place for place, form in zip(places, forms, strict=True) if form is None]
-    if left:
-        starts, lines = list(compress(starts, forms)), list(compress(lines, forms))
+    found_forms = shapes.forms(lines)
+    left: list[int] = []
+    if None in found_forms:
+        left = [place for place, form in zip(places, found_forms, strict=True) if form is None]
+        starts, lines = list(compress(starts, found_forms)), list(compress(lines, found_forms))
     if lines:
-        found.append(none._replace(offsets=[start + base for start in starts], lines=lines, forms=[form for form in forms if form is not None]))
+        forms = cast(list[RowForm], found_forms if not left else [*filter(None, found_forms)])
+        found.append(none._replace(offsets=[start + base for start in starts], lines=lines, forms=forms))
     return left
 
 

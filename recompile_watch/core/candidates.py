@@ -9,6 +9,7 @@ import shlex
 from dataclasses import dataclass
 
 from recompile_watch.core.errors import UsageError
+from recompile_watch.core.late import pattern
 
 EAGER = "eager"
 VARIANT = "variant:"
@@ -26,15 +27,15 @@ MENDS = (*_FLAGS, "recompile_limit")
 STRUCTURAL = ("default", "dynamic", f"recompile_limit={DEFAULT_LIMIT}", *_FLAGS)
 _KNOWN = (EAGER, *MODES, "dynamic", *_FLAGS, *(f"{name}=VALUE" for name in _VALUED), f"{VARIANT}NAME")
 _STARTS = "|".join(re.escape(name) for name in (EAGER, *MODES, "dynamic", *_FLAGS, *_VALUED, VARIANT))
-_BETWEEN = re.compile(rf",(?=\s*(?:(?:{_STARTS})(?:[=,:]|\s*$)|{VARIANT}))")
+_BETWEEN = pattern(rf",(?=\s*(?:(?:{_STARTS})(?:[=,:]|\s*$)|{VARIANT}))")
 _SOURCES = "TORCH_COMPILE_DYNAMIC_SOURCES"
-_LIMIT = re.compile(r"recompile_limit\s*=\s*(\d+)")
+_LIMIT = pattern(r"recompile_limit\s*=\s*(\d+)")
 _OF_REMEDY = {
     "exclude_from_compile": "exclude", "dynamic_sources_env": "dynamic_sources", "recompile_limit_kwarg": "recompile_limit",
     "raise_recompile_limit": "recompile_limit", "allow_unspec_int_on_nn_module": "allow_unspec_int_on_nn_module",
     "capture_scalar_outputs": "capture_scalar_outputs", "mode_without_cudagraphs": "max-autotune-no-cudagraphs",
 }  # fmt: skip
-_NAME = re.compile(r"[\w.:<>-]{1,200}")
+_NAME = pattern(r"[\w.:<>-]{1,200}")
 
 
 @dataclass(frozen=True, slots=True)

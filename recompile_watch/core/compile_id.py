@@ -5,12 +5,13 @@ Format (torch/_guards.py, class CompileId, torch 2.1 to 2.13): ``frame/frame_com
 is compiled autograd outside any frame.
 """
 
-import re
 from functools import lru_cache
 from typing import NamedTuple
 
+from recompile_watch.core.late import pattern
+
 COMPILE_ID = rb"!?\d{1,9}(?:/\d{1,9}){0,2}(?:_\d{1,9})?"
-_PARTS = re.compile(r"(?:!(?P<autograd>\d+)(?:/|(?=_|$)))?(?:(?P<frame>\d+)/(?P<compile>\d+))?(?:_(?P<attempt>\d+))?")
+_PARTS = pattern(r"(?:!(?P<autograd>\d+)(?:/|(?=_|$)))?(?:(?P<frame>\d+)/(?P<compile>\d+))?(?:_(?P<attempt>\d+))?")
 
 
 class CompileId(NamedTuple):

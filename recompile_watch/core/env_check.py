@@ -3,7 +3,6 @@
 Each mistake becomes an event ``ineffective_setting`` at its file and line, so that it is told like what a log shows.
 """
 
-import difflib
 import re
 import shlex
 from collections.abc import Iterable, Iterator
@@ -13,6 +12,8 @@ from itertools import pairwise
 from recompile_watch.core.env_file import EnvFile, Step
 from recompile_watch.core.env_state import EnvState
 from recompile_watch.core.events import Event
+from recompile_watch.core.late import pattern
+from recompile_watch.core.likeness import close_matches
 from recompile_watch.core.models import COMPILED_MODES, Model, ModelSetting
 from recompile_watch.core.remedies import Catalog
 from recompile_watch.core.versions import VersionRange
@@ -23,9 +24,9 @@ MIN_LIKENESS = 0.9
 # With these versions each setting of the table was tried; between two of them nobody looked, so nothing is claimed.
 TRIED = ((2, 3), (2, 5), (2, 7), (2, 9), (2, 13))
 # Names that look as if they set something about compiling; all others in the file are nobody's business here.
-_OF_TORCH = re.compile(r"TORCHDYNAMO_\w+|TORCHINDUCTOR_\w+|TORCH_COMPILE\w*|TORCH_DYNAMO_\w+|TORCH_CUDAGRAPH\w*")
-_SECRET = re.compile(r"KEY|SECRET|TOKEN|PASS|CREDENTIAL|ACCOUNT|AUTH|COOKIE|WEBHOOK|DSN", re.IGNORECASE)
-_PLAIN = re.compile(r"[\w.,:/+'\[\]\\*-]{0,64}")
+_OF_TORCH = pattern(r"TORCHDYNAMO_\w+|TORCHINDUCTOR_\w+|TORCH_COMPILE\w*|TORCH_DYNAMO_\w+|TORCH_CUDAGRAPH\w*")
+_SECRET = pattern(r"KEY|SECRET|TOKEN|PASS|CREDENTIAL|ACCOUNT|AUTH|COOKIE|WEBHOOK|DSN", re.IGNORECASE)
+_PLAIN = pattern(r"[\w.,:/+'\[\]\\*-]{0,64}")
 HIDDEN = "***"
 
 
@@ -132,7 +133,7 @@ class _Judge:
 
     def _of_stranger(self, step: Step) -> Iterator[_Mistake]:
         """A name that is in no table: close to one that is, or one that looks as if it set something about compiling."""
-        close = difflib.get_close_matches(step.name, [name for name in self._names if abs(len(name) - len(step.name)) <= 2], 1, MIN_LIKENESS)
+        close = close_matches(step.name, [name for name in self._names if abs(len(name) - len(step.name)) <= 2], MIN_LIKENESS)
         if close:
             model = self._read[close[0]][0] if close[0] in self._read else None
             value = shown_value(step)
@@ -170,7 +171,7 @@ class _Judge:
                 name,
             )
         else:
-            close = (difflib.get_close_matches(step.value, setting.values, 1, 0.6) or [setting.values[0]])[0]
+            close = (close_matches(step.value, setting.values) or [setting.values[0]])[0]
             fails = (
                 "torch.compile raises an error on it." if set(setting.values) & set(COMPILED_MODES) else "It does not name anything that is known."
             )

@@ -4,17 +4,18 @@ What only running it could tell (a substitution, a condition, another file) is m
 The grammar is that of the Shell Command Language, POSIX.1-2017, 2.2 to 2.10, as far as assignments go.
 """
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from recompile_watch.core.late import pattern
+
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
-_ASSIGNMENT = re.compile(rf"({_NAME})=")
-_JUST_NAME = re.compile(_NAME)
-_SIGN = re.compile(r"&&|\|\||;;|[;&|()]")
-_PLAIN = re.compile(r"[^\s'\"\\;&|()$`<>]+")
-_VARIABLE = re.compile(rf"\$(?:{_NAME}|[0-9@*#?$!-])?")
-_HEREDOC = re.compile(r"<<-?[ \t]*(['\"]?)(\w+)\1")
+_ASSIGNMENT = pattern(rf"({_NAME})=")
+_JUST_NAME = pattern(_NAME)
+_SIGN = pattern(r"&&|\|\||;;|[;&|()]")
+_PLAIN = pattern(r"[^\s'\"\\;&|()$`<>]+")
+_VARIABLE = pattern(rf"\$(?:{_NAME}|[0-9@*#?$!-])?")
+_HEREDOC = pattern(r"<<-?[ \t]*(['\"]?)(\w+)\1")
 _OPENS = frozenset({"if", "for", "while", "until", "case", "select"})
 _CLOSES = frozenset({"fi", "done", "esac", "}"})
 _SKIPPED = frozenset({"then", "do", "else", "elif", "!"})

@@ -36,7 +36,7 @@ class LiveLog:
         """head: the first bytes that are there; date and zone may be taken from them. bulk: what comes in stretches."""
         shape = shape_of(head[:HEAD_BYTES])
         self._source, self._rules, self._matcher = source, rules, matcher
-        self._bulk = None if bulk is None or matcher is None else BulkReader(bulk, matcher, source)
+        self._bulk = None if bulk is None or matcher is None else BulkReader(bulk, matcher, source, keeps_places=True)
         self._context = Context(TimeResolver(options, shape.first_date, shape.offset_s))
         self._detector = Detector(rules, source)
         self._begin(0, 1, b"")

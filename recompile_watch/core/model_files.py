@@ -1,17 +1,17 @@
 """Models files: TOML text becomes profiles, several files become one, and every mistake is told with its file and key."""
 
-import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
 from recompile_watch.core.errors import ConfigError
+from recompile_watch.core.late import pattern
 from recompile_watch.core.models import DEFAULTS, DOES, MODES, READ_AT, DatedDefault, Model, Models, ModelSetting
 
-_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,63}")
-_VARIABLE = re.compile(r"[A-Za-z_]\w{0,127}")
-_WORD = re.compile(r"[\w.,:/+-]{1,64}")  # what may stand in a line that a person pastes into a shell
+_NAME = pattern(r"[A-Za-z0-9][\w.-]{0,63}")
+_VARIABLE = pattern(r"[A-Za-z_]\w{0,127}")
+_WORD = pattern(r"[\w.,:/+-]{1,64}")  # what may stand in a line that a person pastes into a shell
 MODEL_KEYS: Mapping[str, type] = {
     "title": str, "paths": list, "functions": list, "lines": list, "default": str, "limits": list, "declared": str, "env_file": str,
     "caution": str, "settings": list,

@@ -5,22 +5,22 @@ dynamic graph, a frame resumed behind a graph break, a frame that computes nothi
 chance.
 """
 
-import re
 from collections.abc import Sequence
 from itertools import pairwise
 
 from recompile_watch.core.compile_id import parse_compile_id
 from recompile_watch.core.events import Reason
+from recompile_watch.core.late import pattern
 
 MIN_STEPS = 3  # so many guards show a direction
-_INTEGER = re.compile(r"(?<![\w.])-?\d+(?![\w.])")
-_INDEX = re.compile(r"\[(\d+)\]|\b(?:layers?|blocks?|h|_modules\[')\.?'?(\d+)")
-_DUCK = re.compile(r"(?P<one>[\w.\[\]']+)\.size\(\)\[\d+\] == (?P<other>[\w.\[\]']+)\.size\(\)\[\d+\]")
+_INTEGER = pattern(r"(?<![\w.])-?\d+(?![\w.])")
+_INDEX = pattern(r"\[(\d+)\]|\b(?:layers?|blocks?|h|_modules\[')\.?'?(\d+)")
+_DUCK = pattern(r"(?P<one>[\w.\[\]']+)\.size\(\)\[\d+\] == (?P<other>[\w.\[\]']+)\.size\(\)\[\d+\]")
 # The code behind a graph break, as each version of torch names it: "torch_dynamo_resume_in_f_at_3" and "resume_in_f_at_3" since 2.2,
 # "<resume in f>" and "<graph break in f>" before, without the line.
-RESUMED = re.compile(r"(?:(?P<angle><)(?:resume|graph break) in |(?:torch_dynamo_|__)?resume_(?:in|at)_)(?P<name>.+?)(?(angle)>|_at_(?P<line>\d+))$")
+RESUMED = pattern(r"(?:(?P<angle><)(?:resume|graph break) in |(?:torch_dynamo_|__)?resume_(?:in|at)_)(?P<name>.+?)(?(angle)>|_at_(?P<line>\d+))$")
 # What logs, draws, counts progress and keeps objects: torch meets it behind a graph break, and no model is made of it.
-_BESIDE = re.compile(
+_BESIDE = pattern(
     r"(?:site|dist)-packages[\\/](?:matplotlib|seaborn|plotly|PIL|wandb|mlflow|comet_ml|neptune|tensorboardX?|tqdm|rich|loguru|structlog)[\\/]"
     r"|[\\/](?:python3\.\d+|Lib)[\\/](?:logging|json|pickle|threading|queue|weakref|inspect|tempfile|subprocess|warnings|traceback)(?:\.py|[\\/])"
 )

@@ -12,7 +12,6 @@ Source of torch's formats: torch/_logging/_internal.py (TorchLogsFormatter.forma
 A record of torch repeats its glog prefix on every line, and each line of one record carries the very same bytes.
 """
 
-import html
 import re
 from itertools import pairwise
 
@@ -57,6 +56,8 @@ def peel(raw: bytes) -> list[Piece]:
     if b"\x00" in raw:
         raw = raw.replace(b"\x00", b"")
     if b"&" in raw and ENTITY.search(raw):
+        import html  # its table of names takes milliseconds to load
+
         raw = html.unescape(raw.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
     if b"\xc2\xa0" in raw:  # blanks of a web page
         raw = raw.replace(b"\xc2\xa0", b" ")

@@ -4,18 +4,18 @@ That somebody did is shown by a line that says so, by one of a model's own lines
 that was meant to do it and that no torch reads. Without any of these nothing is said.
 """
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from recompile_watch.core.events import Event
 from recompile_watch.core.findings import LIMIT_KIND
 from recompile_watch.core.groups import Group
+from recompile_watch.core.late import pattern
 from recompile_watch.core.models import Models
 
 KIND = "limit_not_in_force"
-_VARIABLE = re.compile(r"TORCH_?(?:DYNAMO|COMPILE)_(?:RECOMPILE|CACHE_SIZE)_LIMIT|TORCH_DYNAMO_RECOMPILE_LIMIT")
-_NUMBER = re.compile(r"[0-9]{1,6}")
+_VARIABLE = pattern(r"TORCH_?(?:DYNAMO|COMPILE)_(?:RECOMPILE|CACHE_SIZE)_LIMIT|TORCH_DYNAMO_RECOMPILE_LIMIT")
+_NUMBER = pattern(r"[0-9]{1,6}")
 
 
 class _Raise(NamedTuple):

@@ -6,6 +6,7 @@ from itertools import chain
 
 from recompile_watch.core.causes import parse_reason
 from recompile_watch.core.events import Reason
+from recompile_watch.core.late import pattern
 from recompile_watch.core.prefix_grammar import GLOG
 from recompile_watch.core.records import Record
 from recompile_watch.core.sightings import Fields, Sighting, decode, sighting, text_or_none
@@ -14,16 +15,16 @@ from recompile_watch.core.tracebacks import failure_of
 _CACHED_LINES = 10_000
 _CACHED_BYTES = 512  # of each; a longer one is parsed again
 MAX_MESSAGE = 300  # characters of an exception's text that an event keeps
-_REASON_LINE = re.compile(rb"\s*- (?:(?=!?\d{1,9}/\d{1,9}(?:/\d+)?(?:_\d+)?:(?: |$))|(?!User stack trace:| {2,}\S))")
-_ENTRY_START = re.compile(rb"\s- (?=!?\d{1,9}/\d{1,9}(?:/\d+)?:(?: |$))")
+_REASON_LINE = pattern(rb"\s*- (?:(?=!?\d{1,9}/\d{1,9}(?:/\d+)?(?:_\d+)?:(?: |$))|(?!User stack trace:| {2,}\S))")
+_ENTRY_START = pattern(rb"\s- (?=!?\d{1,9}/\d{1,9}(?:/\d+)?:(?: |$))")
 # A guard in somebody's words, and one that they pressed into the line of the head, behind three dots.
-_QUOTED = re.compile(
+_QUOTED = pattern(
     rb"(?:[\"`\x9c]|^\s*)(?:[^`\"\n]{0,200} )??(?P<guard>(?:\d+/\d+: )?(?:tensor '[^`\"\n]+? mismatch|GLOBAL_STATE changed: )[^`\"\n]*)"
 )
-_PRESSED = re.compile(rb"^ ?(?:\.\.\.|\xe2\x80\xa6) (?P<guard>[^`\"\n]{2,300})")
-_MISS = re.compile(rb"Cache miss due to (?:[^\n]{1,300}? previous key sizes=\[[\d,]*\]|[^\n]{1,300})")
+_PRESSED = pattern(rb"^ ?(?:\.\.\.|\xe2\x80\xa6) (?P<guard>[^`\"\n]{2,300})")
+_MISS = pattern(rb"Cache miss due to (?:[^\n]{1,300}? previous key sizes=\[[\d,]*\]|[^\n]{1,300})")
 # A frame of a stack, not one in the comments of a printed graph.
-_FRAME = re.compile(rb"(?<!# )File \"(?P<file>[^\"\n]+)\", (?:line (?P<line>\d+), )?in (?P<function>[^\n]+?)(?=\s{2,}|\n|$| [a-z_]+ ?[=(.])")
+_FRAME = pattern(rb"(?<!# )File \"(?P<file>[^\"\n]+)\", (?:line (?P<line>\d+), )?in (?P<function>[^\n]+?)(?=\s{2,}|\n|$| [a-z_]+ ?[=(.])")
 
 
 class Reasons:
@@ -97,7 +98,7 @@ def _read_recompile(source: str, reasons_of: Reasons, record: Record, fields: Fi
 
 def _reasons_on_head(rest: bytes) -> list[bytes]:
     """Reasons that stand behind the head on the same line: newlines lost, or the tuple repr of torch 2.1."""
-    old = re.search(rb"triggered by the following guard failures?: (?P<list>.+)", rest, re.DOTALL)
+    old = re.search(rb"triggered by the following guard failures?(?:\(s\))?: (?P<list>[^\s-].*)", rest, re.DOTALL)
     if old is None:
         if (pressed := _PRESSED.match(rest)) is not None:
             return [b"- " + pressed["guard"]]
@@ -155,8 +156,8 @@ def _read_graph_break(source: str, reasons_of: Reasons, record: Record, fields: 
     return [sighting(source, record, fields, partial=not is_whole or record.match is None or (record.cut and record.unterminated))]
 
 
-_HINT_WITHOUT_PLACE = re.compile(rb"to include these operations in the captured graph\.\s*\Z")  # torch before 2.6
-_UNFILLED = re.compile(rb"(?m)^\s*%s\s*$")
+_HINT_WITHOUT_PLACE = pattern(rb"to include these operations in the captured graph\.\s*\Z")  # torch before 2.6
+_UNFILLED = pattern(rb"(?m)^\s*%s\s*$")
 
 
 def _first_reason_line(reason: str) -> str:
@@ -193,7 +194,7 @@ def _read_cudagraph_skip(source: str, reasons_of: Reasons, record: Record, field
     return [sighting(source, record, fields, partial=partial)]
 
 
-_TELLS_OF_SKIP = re.compile(r"mutated inputs(?:,| [a-z])")  # somebody's sentence goes on where torch's ends
+_TELLS_OF_SKIP = pattern(r"mutated inputs(?:,| [a-z])")  # somebody's sentence goes on where torch's ends
 
 
 def _read_overwritten(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
@@ -294,29 +295,29 @@ def _inner_first(text: str) -> str:
 
 # Where torch's prefix says that a line comes from: kernels are tried here at any level, and here it warns and goes on.
 # Source: the calls with exc_info=True in torch 2.13.
-_DEALT_WITH = re.compile(
+_DEALT_WITH = pattern(
     rb"_inductor[./](?:select_algorithm|autotune_process)\b"
     rb"|^W.*(?:_dynamo/(?:pgo|package|precompile_context)|_inductor/(?:debug|remote_cache|triton_bundler|compile_fx_ext|codecache)"
     rb"|_aot_autograd/autograd_cache|_functorch/partitioners|_higher_order_ops/triton_kernel_wrap)\.py"
 )
 # Candidates of the autotuning that torch does without, and a key of a cache that cannot be made: the graph is then compiled in each start.
 # What torch caught begins in the function that caught it.
-_TRIED = re.compile(
+_TRIED = pattern(
     rb"Ignoring this choice|for benchmark choice |It will be ignored|may help\.\.|, in precompile_with_captured_stdout\b"
     rb"|\ATraceback \(most recent call last\):\n\s+File \"[^\"\n]{1,300}codecache\.py\", line \d+, in dumps\n"
 )
-_OF_COMPILER = re.compile(rb"torch/_(?:dynamo|functorch|subclasses)/")
-_GUARD_MADE = re.compile(rb"\btorch[./]_guards\b")  # "Created at:", a stack that belongs to the message in front of it
+_OF_COMPILER = pattern(rb"torch/_(?:dynamo|functorch|subclasses)/")
+_GUARD_MADE = pattern(rb"\btorch[./]_guards\b")  # "Created at:", a stack that belongs to the message in front of it
 _CHATTER = (b"V", b"D", b"I")  # levels of torch's prefix
-_CPP_ERROR = re.compile(r"(?m)^[^\n]{0,300}?\b(?P<error>(?:fatal )?error(?: \w+)?: [^\n]{1,200}|no matching function for call[^\n]{0,200})")
-_NO_MESSAGE = re.compile(r"\.\.\.|(?:None|True|False|\d+|[\w.]+\.\w+),")  # an example in documentation, a value in a program's table
-_AT = re.compile(r"\bat \d+:\d+:$")  # a place in a kernel; what is wrong there stands below its source
-_IN_KERNEL = re.compile(r"(?m)^(?P<error>[A-Z]\w*(?:Error|Exception)\([^\n]{1,280}|[A-Z]\w*(?:Error|Exception): [^\n]{1,280})")
-_LAST_WORDS = re.compile(
+_CPP_ERROR = pattern(r"(?m)^[^\n]{0,300}?\b(?P<error>(?:fatal )?error(?: \w+)?: [^\n]{1,200}|no matching function for call[^\n]{0,200})")
+_NO_MESSAGE = pattern(r"\.\.\.|(?:None|True|False|\d+|[\w.]+\.\w+),")  # an example in documentation, a value in a program's table
+_AT = pattern(r"\bat \d+:\d+:$")  # a place in a kernel; what is wrong there stands below its source
+_IN_KERNEL = pattern(r"(?m)^(?P<error>[A-Z]\w*(?:Error|Exception)\([^\n]{1,280}|[A-Z]\w*(?:Error|Exception): [^\n]{1,280})")
+_LAST_WORDS = pattern(
     rb"(?m)^(?:from user code:|Set TORCH(?:_LOGS|DYNAMO_VERBOSE)=|Set torch\._dynamo\.config\.verbose"
     rb"|You can suppress this exception and fall|\s*\"?_orig_mod\.|While executing %|\s*target: aten\.|[^\n]*\b(?:in|out|in_out)_ptr\d+\b)"
 )
-_FROM_USER_CODE = re.compile(rb"from user code:\n(?:\s+[^\n]*\n?)+")
+_FROM_USER_CODE = pattern(rb"from user code:\n(?:\s+[^\n]*\n?)+")
 
 
 def _read_limit_error(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:

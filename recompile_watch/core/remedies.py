@@ -13,7 +13,7 @@ import re2
 
 from recompile_watch.core.errors import RuleError
 from recompile_watch.core.models import Model, Models
-from recompile_watch.core.rules import Pattern, compile_pattern
+from recompile_watch.core.rules import Pattern, compile_pattern, late_pattern
 from recompile_watch.core.versions import Version, VersionRange, version_of, version_range
 
 # What a remedy's texts may be built from; core/evidence.py fills them in from the log.
@@ -207,7 +207,7 @@ def _remedy(entry: dict[str, object]) -> Remedy:
 
 def _case(entry: dict[str, object]) -> Case:
     kinds, causes, patterns, without, stages = (frozenset(_list(entry, name)) for name in ("kinds", "causes", "patterns", "without", "stages"))
-    reason, function = (compile_pattern(str(entry[name])) if name in entry else None for name in ("reason", "function"))
+    reason, function = (late_pattern(str(entry[name])) if name in entry else None for name in ("reason", "function"))
     torch = version_range(str(entry.get("torch", "")))
     return Case(str(entry["id"]), _list(entry, "remedies"), kinds, causes, patterns, without, stages, reason, function, torch)
 

@@ -7,7 +7,9 @@ same columns in the same places. So a pattern is matched once for each shape, an
 import re
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import compress, islice
+from operator import ne
 from typing import NamedTuple, TypeVar
 
 from recompile_watch.core.prefix_grammar import DIALECT_HEADERS, Stamp
@@ -29,6 +31,7 @@ HEADER = re.compile(b"(?:" + b"|".join(DIALECT_HEADERS) + b")")
 TO_ZERO = bytes.maketrans(b"123456789", b"000000000")
 TEN_SECONDS = len("2025-10-30 09:07:1")  # as many characters of a time tell its ten seconds
 _MAX_SHAPES = 10_000
+Settings = tuple[int | None, int | None]  # number of samples, samples per batch
 Known = TypeVar("Known")
 _NOWHERE = slice(0)
 
@@ -71,10 +74,13 @@ class RowForm(NamedTuple):
         """True when its lines show a call counter."""
         return "count" in self.numbers
 
-    def counter(self, line: bytes) -> tuple[int | None, int | None, int | None]:
-        """Calls, number of samples and samples per batch in a line that shows a call counter; None for what it does not show."""
-        calls, samples, batch = (_int(line[self.numbers[name]]) for name in _COUNTER)
-        return calls, samples, batch
+    def calls(self, line: bytes) -> int | None:
+        """What a line that shows a call counter counts."""
+        return _int(line[self.numbers["count"]])
+
+    def settings(self, line: bytes) -> Settings:
+        """With what it forecasts; None for what the line does not show."""
+        return _int(line[self.numbers["num_samples"]]), _int(line[self.numbers["samples_per_batch"]])
 
 
 class RowPattern(NamedTuple):
@@ -203,6 +209,23 @@ class Rows(NamedTuple):
             begin = end
             known = known if place is None or place[0] < self.base else place
         return parts
+
+
+def counters(lines: Sequence[bytes], forms: Sequence[RowForm], indexes: Sequence[int]) -> Iterator[tuple[int, int, Settings]]:
+    """The lines that show a call counter, by index: what it counts, and the settings. Of neighbours that begin alike only the first.
+
+    indexes: of the lines whose form shows one, ascending.
+    """
+    heads = [lines[index][forms[index].head] for index in indexes]
+    known: dict[bytes, Settings] = {}
+    for place in [*range(min(1, len(heads))), *compress(range(1, len(heads)), map(ne, heads, islice(heads, 1, None)))]:
+        index = indexes[place]
+        line, form = lines[index], forms[index]
+        tells = heads[place][form.header.size :]
+        settings = known.get(tells) or known.setdefault(tells, form.settings(line))
+        calls = form.calls(line)
+        if calls is not None:
+            yield index, calls, settings
 
 
 def by_form(forms: Sequence[RowForm]) -> list[list[int]]:

@@ -264,14 +264,14 @@ def rule_of(entry: Mapping[str, object], source: str) -> Rule:
     return Rule(
         id=text["id"], event=text["event"], title=text["title"], severity=text["severity"], why=text["why"],
         literals=tuple(literal.encode() for literal in _texts(entry["literal"])),
-        pattern=_late(text["pattern"]), source=source, anywhere=bool(entry.get("anywhere", False)),
-        prefix=_late(text["prefix"]) if "prefix" in text else None, unless=_alternatives(_texts(entry.get("unless", []))),
+        pattern=late_pattern(text["pattern"]), source=source, anywhere=bool(entry.get("anywhere", False)),
+        prefix=late_pattern(text["prefix"]) if "prefix" in text else None, unless=_alternatives(_texts(entry.get("unless", []))),
         continues=_alternatives(_texts(entry.get("continues", []))),
-        leads=_late(text["leads"]) if "leads" in text else None,
-        ends=_late(text["ends"]) if "ends" in text else None,
-        orphan=_late(text["orphan"]) if "orphan" in text else None,
-        second=_late(text["second"]) if "second" in text else None,
-        finds=tuple(_late(pattern) for pattern in _texts(entry.get("finds", []))),
+        leads=late_pattern(text["leads"]) if "leads" in text else None,
+        ends=late_pattern(text["ends"]) if "ends" in text else None,
+        orphan=late_pattern(text["orphan"]) if "orphan" in text else None,
+        second=late_pattern(text["second"]) if "second" in text else None,
+        finds=tuple(late_pattern(pattern) for pattern in _texts(entry.get("finds", []))),
         types=types, values=values, needs=tuple(_texts(entry.get("needs", []))), reader=text.get("reader"),
         inside=bool(entry.get("inside", False)), fallback=bool(entry.get("fallback", False)), bulk=bool(entry.get("bulk", False)),
         gives_way=bool(entry.get("gives_way", False)), indented=bool(entry.get("indented", False)),
@@ -287,11 +287,11 @@ def _texts(value: object) -> list[str]:
 
 
 def _alternatives(patterns: list[str]) -> Pattern | None:
-    return _late("|".join(f"(?:{pattern})" for pattern in patterns)) if patterns else None
+    return late_pattern("|".join(f"(?:{pattern})" for pattern in patterns)) if patterns else None
 
 
-def _late(source: str) -> Pattern:
-    """A pattern that is compiled when it is first used: few rules fire on one log."""
+def late_pattern(source: str) -> Pattern:
+    """A pattern that is compiled when it is first used: few rules and cases concern one log."""
     return late(partial(compile_pattern, source))
 
 

@@ -15,13 +15,12 @@ from typing import NamedTuple
 from recompile_watch.core.events import Event
 from recompile_watch.core.prefix_grammar import Stamp
 from recompile_watch.core.readers import spread_bps
-from recompile_watch.core.rows import HEADER, RowForm, Rows, by_form
+from recompile_watch.core.rows import HEADER, RowForm, Rows, Settings, by_form, counters
 from recompile_watch.core.rules import captures
 from recompile_watch.core.sightings import Fields, TableRows, decode, extra_fields, number, typed_fields
 from recompile_watch.core.sums import real_quotes
 
 _NAMES = frozenset({"stage", "model", "symbol"})
-Settings = tuple[int | None, int | None]
 Stage = tuple[str | None, str | None]  # a model and what it was doing
 
 
@@ -81,20 +80,10 @@ class Metrics:
         return Metrics(self.texts[begin:end], self.forms[begin:end])
 
     def counters(self) -> Iterator[tuple[int, int, Settings]]:
-        """The lines that show a call counter: index, calls, and settings (number of samples, samples per batch).
-
-        Of those that begin like the one before them only the first.
-        """
+        """Those of the lines that show a call counter: index, calls and settings."""
         counting = {id(form) for form in self._forms() if form.counts}
-        before = b""
-        for index in compress(range(len(self.forms)), map(counting.__contains__, map(id, self.forms))) if counting else ():
-            text, form = self.texts[index], self.forms[index]
-            head = text[form.head]
-            if head != before:
-                calls, samples, batch = form.counter(text)
-                if calls is not None:
-                    before = head
-                    yield index, calls, (samples, batch)
+        shown = map(counting.__contains__, map(id, self.forms)) if counting else ()
+        return counters(self.texts, self.forms, [*compress(range(len(self.forms)), shown)])
 
     def _forms(self) -> Iterable[RowForm]:
         """Each form once."""

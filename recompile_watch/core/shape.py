@@ -5,16 +5,17 @@ from dataclasses import dataclass
 from datetime import date
 from itertools import pairwise
 
+from recompile_watch.core.late import pattern
 from recompile_watch.core.prefix_grammar import front_form
 from recompile_watch.core.times import offset_between
 
 HEAD_BYTES = 1 << 16
-_DATE = re.compile(rb"(?<![\d.-])(20\d\d)-(\d\d)-(\d\d)[T ]\d\d:\d\d:\d\d")
+_DATE = pattern(rb"(?<![\d.-])(20\d\d)-(\d\d)-(\d\d)[T ]\d\d:\d\d:\d\d")
 # loguru's local time in front, the UTC time in the text: the bot prints this after every quote.
-_CURRENT_TIME = re.compile(
+_CURRENT_TIME = pattern(
     rb"^(20\d\d-\d\d-\d\d \d\d:\d\d:\d\d)\.\d+ \| [^\n]*Current time: (20\d\d-\d\d-\d\d \d\d:\d\d:\d\d)[.\d]*\+00:00", re.MULTILINE
 )
-_ADJACENT = re.compile(
+_ADJACENT = pattern(
     rb"^(20\d\d-\d\d-\d\d \d\d:\d\d:\d\d) UTC \| [^\n]*\n(20\d\d-\d\d-\d\d \d\d:\d\d:\d\d)\.\d+ \| "
     rb"|^(20\d\d-\d\d-\d\d \d\d:\d\d:\d\d)\.\d+ \| [^\n]*\n(20\d\d-\d\d-\d\d \d\d:\d\d:\d\d) UTC \| ",
     re.MULTILINE,
@@ -22,10 +23,10 @@ _ADJACENT = re.compile(
 _TORCH = rb"(?:\[\w+\]:)*\s?[VDIWEC]\d{4} \d\d:\d\d:\d\d\.\d+ |\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d,\d+\] "
 # A line of the container runtime, which cuts long ones itself, and a JSON log's, in which torch's prefix may stand far behind.
 _CARRIED = rb"[^\n]{0,120}?\d{4}-\d\d-\d\dT[\d:.]{8,18}(?:Z|[+-]\d\d:\d\d) std(?:out|err) [FP] |[^\n{\"]{0,60}\{\"[\w@]{1,40}\":"
-_FRONT = re.compile(rb"(?P<front>[^\n]{1,160}?)(?:" + _TORCH + rb")")
-_BEGINS = re.compile(_CARRIED + rb"|[>\s]*(?:" + _TORCH + rb")")
+_FRONT = pattern(rb"(?P<front>[^\n]{1,160}?)(?:" + _TORCH + rb")")
+_BEGINS = pattern(_CARRIED + rb"|[>\s]*(?:" + _TORCH + rb")")
 MAX_FRONTS = 16
-_PREFIX_ONLY = re.compile(rb"[^\n]{0,160}?[VDIWEC]\d{4} \d\d:\d\d:\d\d\.\d+ [^\]]+\](?: \[[^\]]*\])*\s*")
+_PREFIX_ONLY = pattern(rb"[^\n]{0,160}?[VDIWEC]\d{4} \d\d:\d\d:\d\d\.\d+ [^\]]+\](?: \[[^\]]*\])*\s*")
 MIN_WRAP, MAX_WRAP = 40, 240
 
 
@@ -140,7 +141,7 @@ def _columns(line: bytes) -> int:
     return len(line.decode("utf-8", "replace")) if not line.isascii() else len(line)
 
 
-_ENDS_IN_WORD = re.compile(rb"\w-$")  # programs that break at blanks break behind a hyphen as well
+_ENDS_IN_WORD = pattern(rb"\w-$")  # programs that break at blanks break behind a hyphen as well
 
 
 class Unwrapper:

@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress, groupby, islice, pairwise
 from math import inf
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from recompile_watch.core.counters import Count, telling
 from recompile_watch.core.prefix_grammar import Stamp
-from recompile_watch.core.rows import TEN_SECONDS, RowForm, Rows, by_form
+from recompile_watch.core.rows import TEN_SECONDS, RowForm, Rows, by_form, counters
 from recompile_watch.core.sightings import Sighting, TableRows, decode, number
 
 MARK_KINDS = frozenset({"model_load", "compile_mode", "gpu_memory"})  # lines of one sum lie between two events of these
@@ -219,16 +219,10 @@ def _one_memory(part: _Part, stage: str | None, model: str | None, groups: list[
     return Memory(stage, model, rows.offsets[first], rows.line(first), rows.stamp(first), highest, peaks[last], rows.offsets[last], n)
 
 
-def _counts(rows: Rows) -> list[Count]:
-    """The counters; of neighbours that begin alike only the first is looked at."""
-    heads = [line[form.head] for line, form in zip(rows.lines, rows.forms, strict=True)]
-    found: list[Count] = []
-    for index in [0, *compress(range(1, len(heads)), map(ne, heads, heads[1:]))]:
-        line, form = rows.lines[index], rows.forms[index]
-        calls, samples, batch = form.counter(line)
-        if calls is not None:
-            found.append((rows.offsets[index], form.header.stamp(line), calls, form.model, form.symbol, (samples, batch)))
-    return found
+def _counts(rows: Rows) -> Iterator[Count]:
+    for index, calls, settings in counters(rows.lines, rows.forms, range(len(rows.lines))):
+        form = rows.forms[index]
+        yield rows.offsets[index], form.header.stamp(rows.lines[index]), calls, form.model, form.symbol, settings
 
 
 def real_quotes(rows: Rows) -> Rows:

@@ -10,16 +10,17 @@ from typing import NamedTuple
 
 from recompile_watch.core.causes import parse_reason
 from recompile_watch.core.events import EXTRA_FIELDS, Event, Reason
+from recompile_watch.core.late import pattern
 from recompile_watch.core.prefix_grammar import Stamp
 from recompile_watch.core.sightings import Sighting, decode
 
-_TRACE_LINE = re.compile(rb"(?:\[rank(?P<rank>\d+)\]:)?[VDIWEC](?P<stamp>\d{4} \d\d:\d\d:\d\d\.\d+) (?P<pid>\d+) [^\n\]]+\] (?P<json>\{.*)")
-_FIRST_ENTRY = re.compile(rb'(?m)^(?:\[rank\d+\]:)?[VDIWEC]\d{4} \d\d:\d\d:\d\d\.\d+ \d+ [^\n\]]+\] \{"')
+_TRACE_LINE = pattern(rb"(?:\[rank(?P<rank>\d+)\]:)?[VDIWEC](?P<stamp>\d{4} \d\d:\d\d:\d\d\.\d+) (?P<pid>\d+) [^\n\]]+\] (?P<json>\{.*)")
+_FIRST_ENTRY = pattern(rb'(?m)^(?:\[rank\d+\]:)?[VDIWEC]\d{4} \d\d:\d\d:\d\d\.\d+ \d+ [^\n\]]+\] \{"')
 _WANTED = (
     b'"recompile_reasons"', b'"dynamo_start"', b'{"str": ', b'"compilation_metrics"', b'"torch_version"', b'"dynamo_graph_break_reason"',
 )  # fmt: skip
-_RANK_IN_NAME = re.compile(r"torch_trace_rank_(\d+)_")
-_LIMIT = re.compile(r"(?P<name>(?:accumulated_)?(?:recompile|cache_size)_limit)(?: cache size limit \(currently set to (?P<limit>\d+)\)| reached)")
+_RANK_IN_NAME = pattern(r"torch_trace_rank_(\d+)_")
+_LIMIT = pattern(r"(?P<name>(?:accumulated_)?(?:recompile|cache_size)_limit)(?: cache size limit \(currently set to (?P<limit>\d+)\)| reached)")
 MAX_PAYLOAD_BYTES = 8 << 20
 
 _Frame = tuple[str | None, str | None, int | None]

@@ -12,26 +12,28 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-_FRAME = re.compile(
+from recompile_watch.core.late import pattern
+
+_FRAME = pattern(
     rb"(?:^|[\\/\s\"~.])(?P<module>(?:torch|triton|torchdynamo|torchinductor|functorch|(?:vllm|srt)[\\/]compilation)[\\/][\w\\/-]{1,200})\.py\"?"
     rb"(?:(?:(?:, line \d+|:\d+)?[,:]? in |(?::\d+| \.\.\.) (?=\w+\s*$)|, line \d+, (?=[\w.<>]+\"?,?\s*$))(?P<function>[\w.<>]+))"
     # inductor names what it writes by a hash: ab/cab….py
     rb"|[\\/]\w\w[\\/]c\w{40,60}\.py\"?(?:, line \d+|:\d+)?[,:]? in (?P<generated>[\w.<>]+)"
 )
 # A frame that was cut at the edge of a console, in front of its function.
-_CUT_FRAME = re.compile(rb"^\s*File \"[^\"\n]{0,300}\b(?P<module>(?:torch|triton)[\\/][\w\\/-]{1,200})\.py\",(?: line(?: \d+)?)?\s*$")
+_CUT_FRAME = pattern(rb"^\s*File \"[^\"\n]{0,300}\b(?P<module>(?:torch|triton)[\\/][\w\\/-]{1,200})\.py\",(?: line(?: \d+)?)?\s*$")
 # The statement that raises, where the log ends behind it: the exception, and its text where the code holds it.
-_RAISES = re.compile(
+_RAISES = pattern(
     r"\s+raise (?:\w+\.){0,4}(?P<name>[A-Z]\w*(?:Error|Exception|Failed|Unsupported|Missing|Resources))"
     r"(?:\((?:[rf]?(?P<quote>[\"'])(?P<said>.{1,300}?)(?P=quote)\s*\)|[^\"']*)|\s*(?:from \w+\s*)?$)"
 )
 # How a notebook heads a traceback; some exceptions only the compiler raises.
-_HEADER = re.compile(
+_HEADER = pattern(
     r"(?:(?P<compiler>InternalTorchDynamoError|TorchRuntimeError|BackendCompilerFailed|InductorError|LoweringException|Unsupported)"
     r"|(?P<name>[A-Z]\w{1,40}(?:Error|Exception)))\s{3,}Traceback \("
 )
 # What the compiled program itself goes through when it runs.
-_RUNS = re.compile(
+_RUNS = pattern(
     r"torch(?:/_|)dynamo/(?:eval_frame (?:_fn|__call__|inner|forward|wrapper|compile_wrapper|_call_lazy_check|fn)$"
     r"|external_utils |decorators |polyfills)"
     r"|torch/_functorch/_aot_autograd/(?:runtime_wrappers (?!_backward_prologue|process_runtime_tangent|coerce_)|utils |subclass_utils )"
@@ -42,23 +44,24 @@ _RUNS = re.compile(
 )
 _RUNNING = ("_fn", "__call__", "inner", "run", "forward", "backward", "wrapper", "_backward_impl")  # functions of which some modules only run
 _STAGES = (
-    ("kernel", re.compile(r"triton/(?:compiler|backends|language|runtime/(?:build|driver))|torch/_inductor/runtime/(?:triton_h|autotune)")),
-    ("cudagraphs", re.compile(r"torch/_inductor/cudagraph_trees ")),
-    ("inductor", re.compile(
+    ("kernel", pattern(r"triton/(?:compiler|backends|language|runtime/(?:build|driver))|torch/_inductor/runtime/(?:triton_h|autotune)")),
+    ("cudagraphs", pattern(r"torch/_inductor/cudagraph_trees ")),
+    ("inductor", pattern(
         r"torch(?:/_|)inductor/|(?:vllm|srt)/compilation/(?:backends?|compiler_interface|inductor_pass|pass_manager|fix_functionalization|fusion\w*) "
     )),
-    ("autograd", re.compile(r"(?:torch/_functorch|functorch/_src)/(?:_aot_autograd/|aot_autograd |partitioners |compilers )")),
-    ("tracing", re.compile(
-        r"torch/(?:_dynamo|_export|export)/|torchdynamo/|torch/_subclasses/fake_|torch/fx/experimental/(?:symbolic_|proxy_tensor|sym_node)"
+    ("autograd", pattern(r"(?:torch/_functorch|functorch/_src)/(?:_aot_autograd/|aot_autograd |partitioners |compilers )")),
+    ("tracing", pattern(
+        r"torch/__init__ compile$"
+        r"|torch/(?:_dynamo|_export|export)/|torchdynamo/|torch/_subclasses/fake_|torch/fx/experimental/(?:symbolic_|proxy_tensor|sym_node)"
     )),
 )  # fmt: skip
 _SUFFIXES = r"Error|Exception|Interrupt|Exit|Iteration|Failed|Unsupported|Resources|Missing|Violation|Timeout|Expired|NotFound"
-_EXCEPTION = re.compile(
+_EXCEPTION = pattern(
     rf"(?:E\s{{2,}}|│\s*)?(?P<name>(?:[A-Za-z_]\w*\.)*(?:[A-Z]\w*(?:{_SUFFIXES})\w*|(?<=\.)[A-Z]\w+|Unsupported))"
     r"(?::\s?(?P<said>.*)|\s*)$"
 )
 # The end of the process by a signal, told in front of its stack, innermost frame first.
-_CRASH = re.compile(r"Fatal Python error: (?P<said>[^\n]{1,200})")
+_CRASH = pattern(r"Fatal Python error: (?P<said>[^\n]{1,200})")
 # What no compiler raises: somebody ended the program, or the GPU is full, which is an event of its own.
 _ENDED = frozenset({"KeyboardInterrupt", "SystemExit", "GeneratorExit", "StopIteration", "CancelledError", "OutOfMemoryError"})
 

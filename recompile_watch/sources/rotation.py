@@ -6,9 +6,11 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from recompile_watch.core.late import pattern
+
 # logrotate numbers (.1), its dateext in all usual formats (-20251030, -20251030-14, -20251030-140501, -1761832800), Python's
 # TimedRotatingFileHandler (.2025-10-30_14-05-01), mongod (.2025-10-30T14-05-01), then an index within the date, then the packing.
-_ROTATED = re.compile(
+_ROTATED = pattern(
     r"""(?P<stem>.+?)
     (?:[-._](?P<date>
         (?:19|20)\d\d-\d\d-\d\d (?:[T_-]\d\d(?:[-:]?\d\d){0,2})?

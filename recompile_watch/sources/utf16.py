@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import codecs
-import re
 from collections.abc import Iterator
 
+from recompile_watch.core.late import pattern
 from recompile_watch.sources.limits import Unread
 from recompile_watch.sources.sniff import Encoding
 
 _BYTE_ORDER_MARK = "\ufeff"
 _REPLACEMENT = "\ufffd"
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_LONE_SURROGATE = pattern("[\ud800-\udfff]")
 
 
 def utf8_from_utf16(blocks: Iterator[bytes], encoding: Encoding, unread: Unread) -> Iterator[bytes]:

@@ -184,7 +184,7 @@ def test_help_is_light() -> None:
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True).stdout.split()
     heavy = {"re2", "hyperscan", "rich", "zstandard", "json", "torch", "pandas", "numpy", "matplotlib", "apprise", "tomllib", "logging", "asyncio"}
     assert not heavy & set(loaded)
-    assert [name for name in loaded if name.startswith("recompile_watch.core.")] == ["recompile_watch.core.errors"]
+    assert {name for name in loaded if name.startswith("recompile_watch.core.")} == {"recompile_watch.core.errors", "recompile_watch.core.likeness"}
 
 
 def test_version() -> None:

@@ -223,3 +223,18 @@ def test_frames_are_known_as_texts_of_a_list() -> None:
         ],
 """
     assert [(event.kind, event.extra["stage"]) for event in engine_events([text.encode()])] == [("compile_error", "tracing")]
+
+
+@pytest.mark.parametrize(("function", "is_failure"), [("compile", True), ("_import_dotted_name", False)])
+def test_the_call_of_torch_compile_is_a_frame_of_the_compiler(function: str, is_failure: bool) -> None:
+    """A program's code does not run below torch.compile itself: what a stack that ends there raised is of the compiler."""
+    stack = [
+        b"RuntimeError                              Traceback (most recent call last)",
+        b"Cell In[4], line 2",
+        b"----> 2 model = torch.compile(model)",
+        b"",
+        f"File ~\\envs\\c\\lib\\site-packages\\torch\\__init__.py:1723, in {function}(model, fullgraph, dynamic)".encode(),
+        b"-> 1723 return torch._dynamo.optimize(backend=backend)(model)",
+    ]
+    failure = failure_of(stack, is_cut=True, gave_way=False)
+    assert (failure is not None and failure.exception == "RuntimeError") is is_failure
