@@ -22,7 +22,7 @@ _KNOWN_END = pattern(
     r"|tensor '.{1,300}?' requires_grad mismatch\. expected requires_grad=\d"
     r"|tensor '.{1,300}?' dispatch key set mismatch\. expected DispatchKeySet\([^)]*\), actual DispatchKeySet\([^)]*\)"
     r"|GLOBAL_STATE changed:(?: (?:grad_mode|autocast(?:\(\w+\)_\w+)?|default_dtype|deterministic_algorithms(?:_warn_only)?"
-    r"|autocast_cache_enabled|cuda_matmul_precision|num_threads|torch_function|allow_\w+|reduced_\w+|inference_mode))+"
+    r"|autocast_cache_enabled|cuda_matmul_precision|num_threads|torch_function|allow_\w+|reduced_\w+|inference_mode))++"
     r"|___check_(?:type|obj)_id\(.{1,300}?, \d+\)(?:, type=<class '[^']*'>)?"
     rf"|[^\s'\"=]+(?:{_QUOTED}|[^\s'\"=])* == (?:-?\d+(?:\.\d+)?(?:e[+-]?\d+)?|True|False|None|{_QUOTED})"
     r")(?=\s+(?!and\b|or\b|[-+*/%<>=)&|]))"

@@ -12,7 +12,18 @@ from typing import Any, NamedTuple, TypeVar
 from recompile_watch.core.counters import DERIVE_MIN_S
 from recompile_watch.core.events import EXTRA_FIELDS, Event, event_from_json, event_to_json
 from recompile_watch.core.runs import Metrics, Run, Stretch
-from recompile_watch.core.same import ANNOUNCED, HOLD_BYTES, PAIR_BYTES, TAILS, is_refused_by, is_same_place, says, tells_no_failure
+from recompile_watch.core.same import (
+    ANNOUNCED,
+    HOLD_BYTES,
+    LOGGED,
+    PAIR_BYTES,
+    TAILS,
+    is_raised_again,
+    is_refused_by,
+    is_same_place,
+    says,
+    tells_no_failure,
+)
 from recompile_watch.core.sightings import TableRows
 from recompile_watch.core.sums import Seen, Sums, offset_of
 from recompile_watch.core.times import TimeResolver
@@ -58,6 +69,7 @@ class Context:
         self._last_limit_error: _Held | None = None
         self._announced: list[_Held] = []
         self._last_failure = -PAIR_BYTES  # offset of the last failed compilation or graph break
+        self._logged: Event | None = None  # a failed guard that torch logged, and is about to raise
         self._loading: dict[str, Event] = {}
         self._counts: dict[tuple[object, ...], _Window] = {}
 
@@ -71,6 +83,7 @@ class Context:
             "limit_error": next((index for index, item in enumerate(held) if item is twin), None),
             "announced": [index for index, item in enumerate(held) if any(item is one for one in self._announced)],
             "last_failure": self._last_failure,
+            "logged": None if self._logged is None else event_to_json(self._logged),
             "loading": {model: event_to_json(event) for model, event in self._loading.items()},
             "counts": [[list(key), window.calls, window.since.isoformat(), window.symbol, list(window.last)] for key, window in self._counts.items()],
         }
@@ -87,6 +100,7 @@ class Context:
         self._last_limit_error = None if state["limit_error"] is None else held[state["limit_error"]]
         self._announced = [held[index] for index in state["announced"]]
         self._last_failure = int(state["last_failure"])
+        self._logged = None if state.get("logged") is None else event_from_json(state["logged"])
         self._loading = {model: event_from_json(value) for model, value in state["loading"].items()}
         for key, calls, since, symbol, last in state["counts"]:
             self._counts[tuple(key)] = _Window(calls, datetime.fromisoformat(since), symbol, (last[0], last[1]))
@@ -202,6 +216,8 @@ class Context:
             self._last_failure = event.offset
             if is_tail:
                 return []
+        if event.kind == "compile_error" and self._was_logged(event, rule):
+            return []
         match event.kind:
             case "graph_break" | "compile_error" if rule in ANNOUNCED | TAILS:
                 self._announced = [*self._announced[1 - MAX_ANNOUNCED :], _Held(event, rule, True)]
@@ -220,6 +236,13 @@ class Context:
             case "gpu_memory":
                 return [_Held(event, rule, False), *self._from_gpu_memory(event)]
         return [_Held(event, rule, False)]
+
+    def _was_logged(self, event: Event, rule: str) -> bool:
+        """True for the exception of a failure that torch logged a moment ago; remembers what it logs."""
+        if rule == LOGGED:
+            self._logged = event
+            return False
+        return is_raised_again(event, self._logged)
 
     def _drop_announced(self, event: Event, rule: str) -> None:
         """Takes out the line in front that says the same in fewer words, and is no event of its own then."""

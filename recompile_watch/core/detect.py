@@ -4,7 +4,7 @@ from recompile_watch.core.readers import READERS, Reasons, read_plain
 from recompile_watch.core.records import Record
 from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.sightings import Sighting, TableRows, captured_fields, decode, extra_fields, sighting
-from recompile_watch.core.tables import TABLES, table_of
+from recompile_watch.core.tables import TABLES, table_of, without_cut_number
 
 
 class Detector:
@@ -35,6 +35,8 @@ class Detector:
 
     def _table(self, record: Record) -> list[Sighting | TableRows]:
         texts = decode(record.message()).split("\n")
+        if record.cut and record.unterminated:
+            texts = without_cut_number(texts)
         lines, span = [line for line, _ in record.at], (record.offset, record.at[-1][1] + 1)
         table = table_of(record.rule, self._source, record.stamp, texts, extra_fields(record.rule, captured_fields(record)), lines, span)
         if self._in_bulk:

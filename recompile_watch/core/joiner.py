@@ -313,9 +313,10 @@ class Joiner:
 
     def _record(self, rule: Rule, match: Match | None, piece: Piece, number: int, offset: int, before: bytes) -> Record:
         stamp = piece.stamp
-        if stamp is None and rule.after_blank and before:
+        if rule.after_blank and before:
             header = peel(before)[-1]
-            if header.headed and not header.text.strip() and header.channel == piece.channel:
+            is_carried = not piece.headed or (header.outer_stamp is not None and piece.outer_stamp is None)  # that time is the carrier's
+            if (stamp is None or is_carried) and header.headed and not header.text.strip() and header.channel == piece.channel:
                 stamp = header.stamp
         at, size = [(number, offset)], len(piece.text)
         record = Record(rule, match, number, offset, piece, stamp, [piece.text], at, last_line=self._number, size=size, lead=self._raw, before=before)

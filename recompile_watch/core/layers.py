@@ -13,6 +13,7 @@ from recompile_watch.core.prefix_grammar import (
     BASIC_LOGGER,
     BRACKET_CUT,
     BRACKET_TORCH,
+    CI_COMMAND,
     CI_STREAM,
     CI_TABS,
     CLOCK,
@@ -25,12 +26,16 @@ from recompile_watch.core.prefix_grammar import (
     GLOG,
     GLOG_CUT,
     GLOG_STUMP,
+    HTML_OPENS,
     INDENTED_HEADER,
     JOURNAL_FULL,
     JOURNAL_ISO,
     JOURNAL_MONOTONIC,
     JOURNAL_UNIX,
+    KAGGLE,
+    LABELS,
     LEVEL_FIRST,
+    LINE_NUMBER,
     LINUX_PID_MAX,
     LOG_STREAM,
     MONTH_NAMES,
@@ -49,6 +54,7 @@ from recompile_watch.core.prefix_grammar import (
     STERN,
     SYSLOG,
     TAI64N,
+    TEAMCITY,
     TOKEN,
     TORCH_AHEAD,
     TORCH_LOGGER,
@@ -165,6 +171,13 @@ def _take_mpi_dated(state: Peeling, match: "re.Match[bytes]", raw: bytes) -> int
 
 
 def _take_name(state: Peeling, match: "re.Match[bytes]", _raw: bytes) -> int:
+    state.channel.append(match[0].strip())
+    return match.end()
+
+
+def _take_labels(state: Peeling, match: "re.Match[bytes]", _raw: bytes) -> int | None:
+    if state.stamp is None or state.channel:
+        return None
     state.channel.append(match[0].strip())
     return match.end()
 
@@ -294,6 +307,7 @@ _DATED: tuple[_IsLayer, ...] = (
     (CLOCK, _take_clock),
     (SLURM, _take_slurm),
     (CI_STREAM, _take_quote),
+    (KAGGLE, _take_quote),
     (JOURNAL_UNIX, _take_syslog),
     (PM2, _take_name),
     (DAY_OF_YEAR, _take_header),
@@ -305,12 +319,15 @@ _LETTER: tuple[_IsLayer, ...] = (
     (LEVEL_FIRST, _take_level), (COMPOSE, _take_name), (CI_TABS, _take_name), (WORKER_CUT, _take_worker), (GLOG_STUMP, _take_stump),
     (STERN, _take_name), (MPI_DATED, _take_mpi_dated),
 )  # fmt: skip
+_BLANK: tuple[_IsLayer, ...] = (
+    (LINE_NUMBER, _take_quote), (TORCH_AHEAD, _take_quote), (INDENTED_HEADER, _take_quote), (SLURM, _take_slurm), (GLOG_STUMP, _take_stump),
+)  # fmt: skip
 _LAYERS: dict[bytes, tuple[_IsLayer, ...]] = {
     **{bytes([c]): _DATED for c in b"0123456789"},
     **{bytes([c]): _LETTER for c in b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"},
     b"[": (
         (RANK, _take_rank), (ROLE, _take_name), (BRACKET_TORCH, _take_bracket_torch), (POD, _take_name), (PODMAN, _take_name),
-        (MPI, _take_rank), (AIRFLOW, _take_airflow), (JOURNAL_MONOTONIC, _take_syslog),
+        (MPI, _take_rank), (AIRFLOW, _take_airflow), (TEAMCITY, _take_quote), (JOURNAL_MONOTONIC, _take_syslog),
         (STAMP, _take_stamp), (LEVEL_FIRST, _take_level), (GLOG_STUMP, _take_stump),
     ),
     b"@": ((TAI64N, _take_quote),),
@@ -318,10 +335,12 @@ _LAYERS: dict[bytes, tuple[_IsLayer, ...]] = {
     b"]": ((GLOG_STUMP, _take_stump),),
     b"/": ((GLOG_STUMP, _take_stump),),
     b"(": ((WORKER, _take_worker),),
-    b"<": ((RFC5424, _take_syslog), (SYSLOG, _take_syslog)),
+    b"<": ((HTML_OPENS, _take_quote), (RFC5424, _take_syslog), (SYSLOG, _take_syslog)),
     b">": ((TORCH_AHEAD, _take_quote), (QUOTE, _take_quote)),
-    **{bytes([c]): ((TORCH_AHEAD, _take_quote),) for c in b"*`#~|-"},
+    **{bytes([c]): ((TORCH_AHEAD, _take_quote),) for c in b"*`~|-"},
+    b"{": ((LABELS, _take_labels),),
+    b"#": ((CI_COMMAND, _take_quote), (TORCH_AHEAD, _take_quote)),
     b"_": ((TORCH_AHEAD, _take_quote), (GLOG_STUMP, _take_stump)),
-    **{bytes([c]): ((TORCH_AHEAD, _take_quote), (INDENTED_HEADER, _take_quote), (SLURM, _take_slurm), (GLOG_STUMP, _take_stump)) for c in b" \t"},
+    **{bytes([c]): _BLANK for c in b" \t"},
     b":": ((GLOG_STUMP, _take_stump),),
 }  # fmt: skip

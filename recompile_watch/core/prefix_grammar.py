@@ -79,7 +79,7 @@ DAYS = rb"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)"
 ANSI = pattern(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 # Colours whose escape byte a viewer ate or syslog spelled out: "[1;36m", "#033[0m".
 ANSI_WRECK = pattern(rb"#033\[[\d;]{0,12}m|(?<![\w\]])\[(?:0|\d{1,3}(?:;\d{1,3})+)m")
-BREAK = pattern(rb"<br ?/?>\s*$")
+BREAK = pattern(rb"(?:<br ?/?>|</(?:pre|code|samp)>)+\s*$")
 ENTITY = pattern(rb"&(?:gt|lt|amp|quot|apos|nbsp|#\d{1,6}|#x[0-9a-fA-F]{1,6});")
 # A date, a time or a number may have been made unreadable before it was shown: "W1017 xx:50:14.963000 17892 ".
 _GLOG_TIME = rb"[\dxX*]{4} (?:[\dxX*]{2}:){2}[\dxX*]{2}"
@@ -134,7 +134,7 @@ LINK = pattern(rb"\[([^\[\]\s]{0,400}[/\\][^\[\]\s]{1,400})\]\((?:https?|file|vs
 TORCH_STARTS = pattern(rb"[VDIWEC]" + _GLOG_TIME + rb"|\[(?:rank|default)\d+\]:|\[" + ISO + rb"\] (?:\[[\d/_]+\] )?torch")
 INDENTED_HEADER = pattern(rb"[ \t]{1,12}(?=" + LEVEL + rb":[\w.]+:\S|20\d\d-\d\d-\d\d[ T]\d\d:\d\d:\d\d)")
 RANK = pattern(rb"\[(?:rank|Rank|RANK):?[ =]?(?P<rank>\d{1,6})\]:?\s?|rank(?P<rank2>\d{1,6}): ")
-ROLE = pattern(rb"\[[a-z_-]{1,40}\d{1,6}\]:\s?")
+ROLE = pattern(rb"\[[a-z_-]{1,40}\d{1,6}\]:(?:\s(?! ))?")  # torchrun puts no blank behind it
 # mpirun's tag, with ctime's date in front of it or without a tag, and that of Open MPI 5; a blank more is the message's own.
 MPI = pattern(rb"\[(?:[\w.@-]{1,120}@)?\d+,(?:mpirank:)?(?P<rank>\d+)(?:,[\w.-]{1,120})?\]<std(?:out|err)>:(?: (?! ))?")
 MPI_DATED = pattern(
@@ -147,6 +147,12 @@ WORKER_CUT = pattern(rb"(?P<name>[A-Z]\w{2,60}" + _NESTED + rb" )" + _PROCESS)  
 WORKER_RANK = pattern(rb"\brank=(\d{1,6})\b")
 SLURM = pattern(rb" {0,6}\d{1,6}: |\d{1,8}:(?=\[|[VDIWEC]\d{4} )")
 CI_TABS = pattern(rb"[^\t\n]{1,120}\t[^\t\n]{1,120}\t(?=(?:\xef\xbb\xbf)?\d{4}-)")
+LABELS = pattern(rb"\{[A-Za-z_]\w{0,60}=\"[^\"\n]{0,200}\"(?:, ?[A-Za-z_]\w{0,60}=\"[^\"\n]{0,200}\"){0,30}\} ")  # of a stream, as logcli prints them
+CI_COMMAND = pattern(rb"##\[(?:error|warning|debug|command|section)\]")  # Azure DevOps and GitHub colour a line by it
+TEAMCITY = pattern(rb"\[\d\d:\d\d:\d\d\](?: |[a-zA-Z])?:[ \t]{1,8}(?:\[[^\]\n]{1,120}\] )?")
+LINE_NUMBER = pattern(rb" {1,8}\d{1,8}\t")  # of cat -n, nl and less -N
+HTML_OPENS = pattern(rb"(?:<(?:pre|code|samp)(?: [^<>\n]{0,200})?>)+")
+KAGGLE = pattern(rb"\d{1,7}\.\d{1,3}s\t\d{1,9}\t")  # seconds since the notebook began, and the cell
 CI_STREAM = pattern(rb"\d\d[OE][ +]")
 POD = pattern(rb"\[pod/[^\]\s]{1,300}\] ")
 PODMAN = pattern(rb"\[[\w.-]{1,120}\] *\| ")
@@ -160,6 +166,7 @@ TAG = pattern(
     rb"|[a-z0-9][a-z0-9.-]{0,240}-\d{1,4} [a-z][a-z0-9-]{0,62} "  # a pod of a stateful set and its container, of stern
     rb"|\[[a-z0-9][a-z0-9.-]{0,240}-[a-z0-9]{1,10}(?: [a-z0-9-]{1,63})?\] |[a-z0-9.-]{1,240}/[a-z0-9.-]{1,240}\[[a-z0-9-]{1,63}\]: "  # kubetail, kail
     rb"|[a-z][\w-]{0,62}/\d{1,6} |\S{1,200}\t|E {3}"  # a replica, of torchx; a job's argument, of parallel --tag; pytest's mark of an error
+    rb"|\d{1,8}:(?=\S)"  # the number of the line, of grep -n
 )
 COMPOSE = pattern(rb"[A-Za-z0-9][\w.@-]{0,160}\s{0,40}\|(?: |$)")
 CRI = pattern(rb"(?P<stamp>" + ISO + rb")(?P<zone>Z|[+-]\d\d:\d\d) (?P<stream>stdout|stderr) (?P<flag>[FP])(?: |$)")
@@ -217,7 +224,7 @@ TOKEN = pattern(
     rb"(?!\[ERROR FORMATTING)(?:"
     rb"\[?" + LEVEL + rb"\]?(?: - | *\| ?|: ?| +|$|(?=\[))"
     rb"|\w{0,40}Thread:\d{1,10} (?=\[)|\[[\w./:<>() -]{1,120}\](?: - |: | (?: +(?=\[|" + LEVEL + rb"\b))?|$|(?=\[))"
-    rb"|(?!(?:[\w.]*\.)?\w*(?:Error|Exception|Exceeded|Failed|Interrupt|Warning|Unsupported|Hit)\b|function:|reasons?:)"
+    rb"|(?!(?:[\w.]*\.)?\w*(?:Error|Exception|Exceeded|Failed|Interrupt|Warning|Unsupported|Hit|SymNode)\b|function:|reasons?:)"
     rb"(?:[A-Za-z_][\w-]*(?:\.[\w-]+)*|[\w.-]+\.py:\d+(?: \w+\(\))?|[\w.]+:[\w<>.]+:\d+|MainThread|\d{1,10})(?: - | ?\| |\||: |:(?=\S))"
     rb")"
 )

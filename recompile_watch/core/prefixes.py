@@ -61,7 +61,7 @@ def peel(raw: bytes) -> list[Piece]:
         raw = html.unescape(raw.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
     if b"\xc2\xa0" in raw:  # blanks of a web page
         raw = raw.replace(b"\xc2\xa0", b" ")
-    if b"<br" in raw:  # a web page's end of a line
+    if b"<br" in raw or b"</" in raw:  # a web page's end of a line
         raw = BREAK.sub(b"", raw)
     if b"](" in raw:
         raw = LINK.sub(rb"\1", raw)
@@ -228,7 +228,7 @@ def _peel_nested(state: Peeling, raw: bytes) -> list[Piece] | None:
     for _ in range(MAX_LAYERS):
         tag = TAG.match(raw, at)
         if tag is not None and raw[tag.end() : tag.end() + 1] == b"{":
-            outer.channel.append(tag[0].rstrip())
+            outer.channel.append(b"" if tag[0][:-1].isdigit() else tag[0].rstrip())  # of numbers each line has its own
             at = tag.end()
         carried = _carried_at(raw, at)
         if carried is not None:

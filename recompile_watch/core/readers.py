@@ -152,10 +152,11 @@ def _read_graph_break(source: str, reasons_of: Reasons, record: Record, fields: 
     reason = fields.get("reason")
     if isinstance(reason, str):
         fields["reason"] = _first_reason_line(reason)
-    partial = fields.get("file") is None or record.match is None or (record.cut and record.unterminated)
-    return [sighting(source, record, fields, partial=partial)]
+    is_whole = fields.get("file") is not None or (not record.unterminated and _HINT_WITHOUT_PLACE.search(message) is not None)
+    return [sighting(source, record, fields, partial=not is_whole or record.match is None or (record.cut and record.unterminated))]
 
 
+_HINT_WITHOUT_PLACE = pattern(rb"to include these operations in the captured graph\.\s*\Z")  # torch before 2.6
 _UNFILLED = pattern(rb"(?m)^\s*%s\s*$")
 
 
@@ -328,6 +329,8 @@ def _read_quote(source: str, reasons_of: Reasons, record: Record, fields: Fields
     bid, ask = fields.get("bid"), fields.get("ask")
     if not (isinstance(bid, float) and isinstance(ask, float) and bid > 0 and ask > 0):
         return []
+    if record.unterminated and fields.get("attempt") is None:  # the ask may go on
+        return [sighting(source, record, {**fields, "ask": None, "spread_bps": None}, partial=True)]
     return [sighting(source, record, {**fields, "spread_bps": spread_bps(bid, ask)})]
 
 

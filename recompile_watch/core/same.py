@@ -12,7 +12,7 @@ ANNOUNCED = frozenset(
     {
         "torch.graph_break.warned", "torch.compile_error.cause", "torch.compile_error.traceback", "torch.compile_error.kernel",
         "torch.compile_error.trailed", "torch.compile_error.said", "torch.compile_error.words", "torch.compile_error.own",
-        "torch.compile_error.unsupported",
+        "torch.compile_error.unsupported", "torch.compile_error.logged",
     }
 )  # fmt: skip
 # Rules for what torch says around a failure, for logs that do not show the failure itself.
@@ -25,6 +25,7 @@ TAILS = frozenset(
         "torch.compile_error.unconverted",
     }
 )
+LOGGED = "torch.compile_error.guard"  # the rule for a guard that could not be made: torch logs the failure, and then raises it
 
 
 def says(event: Event, before: Event, rule: str) -> bool:
@@ -33,8 +34,18 @@ def says(event: Event, before: Event, rule: str) -> bool:
         return event.kind == "graph_break" or event.extra.get("exception") == "Unsupported"
     if event.kind == "graph_break":
         return False
-    said = str(before.extra.get("message") or "")[:SAME_WORDS]
+    if rule == "torch.compile_error.logged" and event.extra.get("exception") == before.extra.get("exception"):
+        return False  # a program that tells of it once more in words of its own
+    said = str(before.extra.get("message") or "").partition(" (Failed running")[0][:SAME_WORDS]
     return rule in TAILS or (bool(said) and said in str(event.extra.get("message") or ""))
+
+
+def is_raised_again(event: Event, logged: Event | None) -> bool:
+    """True for the exception of a failure that torch logged when it happened: the same words, soon after."""
+    if logged is None or event.offset - logged.offset > PAIR_BYTES or event.rank not in (None, logged.rank):
+        return False
+    said, again = str(logged.extra.get("message") or ""), str(event.extra.get("message") or "")
+    return bool(said) and said == again and event.extra.get("exception") == logged.extra.get("exception")
 
 
 def tells_no_failure(event: Event, rule: str) -> bool:

@@ -32,6 +32,19 @@ def table_of(
     return TableRows(rule.event, source, stamp, fixed, columns, at, lines, span)
 
 
+_LAST_NUMBER = re.compile(r"-?\d+(?P<rest>\.\d*)?$", re.ASCII)
+_DECIMALS = re.compile(r"\.\d+", re.ASCII)
+
+
+def without_cut_number(texts: list[str]) -> list[str]:
+    """The table's texts without a number at the very end that has fewer decimals than those in front of it: ``0.01`` of ``0.0122``."""
+    last = _LAST_NUMBER.search(texts[-1])
+    others = _DECIMALS.findall("\n".join([*texts[:-1], texts[-1][: last.start()]])) if last is not None else []
+    if last is None or not others or len(last["rest"] or "") >= max(map(len, others)):
+        return texts
+    return [*texts[:-1], texts[-1][: last.start()]]
+
+
 @lru_cache(maxsize=64)
 def _columns(header: str, dashes: str) -> dict[str, slice] | None:
     """The columns of a text table by name, cut where the dash row says, so that names may hold spaces; None below no dash row.
