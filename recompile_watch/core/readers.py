@@ -236,8 +236,7 @@ def _read_compile_error(source: str, reasons_of: Reasons, record: Record, fields
     at = fields.get("message")
     if isinstance(at, str) and _NO_MESSAGE.fullmatch(at) is not None:
         return []
-    if isinstance(at, str) and _AT.search(at) is not None and (cause := _IN_KERNEL.search(decode(record.message()))) is not None:
-        fields["message"] = f"{at} {cause['error']}"[:MAX_MESSAGE]
+    fields["message"] = _with_detail(at, decode(record.message())) if isinstance(at, str) else at
     return _read_exception(source, reasons_of, record, fields)
 
 
@@ -248,7 +247,8 @@ def _read_traceback(source: str, reasons_of: Reasons, record: Record, fields: Fi
     failure = failure_of(record.texts, is_cut=record.cut, gave_way=record.gave_way)
     if failure is None or (failure.exception is None and _GUARD_MADE.search(record.head.torch) is not None):
         return []
-    fields["message"] = _said(failure.said, failure.more, decode(record.message()))[:MAX_MESSAGE] or None
+    message = decode(record.message())
+    fields["message"] = _with_detail(_said(failure.said, failure.more, message), message)[:MAX_MESSAGE] or None
     return _read_exception(source, reasons_of, record, {**fields, "exception": failure.exception, "stage": failure.stage})
 
 
@@ -287,6 +287,14 @@ def _said(text: str, more: str, message: str) -> str:
     return text
 
 
+def _with_detail(text: str, message: str) -> str:
+    """A message that only announces what is wrong, with that, from the lines below it."""
+    for announces, detail in _DETAILS:
+        if announces.search(text) is not None and (cause := detail.search(message)) is not None:
+            return f"{text} {cause['error']}"[:MAX_MESSAGE]
+    return text
+
+
 def _inner_first(text: str) -> str:
     """``Dynamo failed to run FX node …: got RuntimeError('…')`` (torch 2.7 and later) with the error in front."""
     inner = re.search(r": got (?P<error>\w+\(.*\))$", text)
@@ -311,8 +319,11 @@ _GUARD_MADE = pattern(rb"\btorch[./]_guards\b")  # "Created at:", a stack that b
 _CHATTER = (b"V", b"D", b"I")  # levels of torch's prefix
 _CPP_ERROR = pattern(r"(?m)^[^\n]{0,300}?\b(?P<error>(?:fatal )?error(?: \w+)?: [^\n]{1,200}|no matching function for call[^\n]{0,200})")
 _NO_MESSAGE = pattern(r"\.\.\.|(?:None|True|False|\d+|[\w.]+\.\w+),")  # an example in documentation, a value in a program's table
-_AT = pattern(r"\bat \d+:\d+:$")  # a place in a kernel; what is wrong there stands below its source
-_IN_KERNEL = pattern(r"(?m)^(?P<error>[A-Z]\w*(?:Error|Exception)\([^\n]{1,280}|[A-Z]\w*(?:Error|Exception): [^\n]{1,280})")
+# A place in a kernel, whose error stands below its source; and what triton says before it shows the words of NVIDIA's assembler.
+_DETAILS = (
+    (pattern(r"\bat \d+:\d+:$"), pattern(r"(?m)^(?P<error>[A-Z]\w*(?:Error|Exception)\([^\n]{1,280}|[A-Z]\w*(?:Error|Exception): [^\n]{1,280})")),
+    (pattern(r"PTX codegen error:?$"), pattern(r"(?m)^(?P<error>`?ptxas [^\n]{0,200}?\b(?:error|fatal)\s*: [^\n]{1,200})")),
+)
 _LAST_WORDS = pattern(
     rb"(?m)^(?:from user code:|Set TORCH(?:_LOGS|DYNAMO_VERBOSE)=|Set torch\._dynamo\.config\.verbose"
     rb"|You can suppress this exception and fall|\s*\"?_orig_mod\.|While executing %|\s*target: aten\.|[^\n]*\b(?:in|out|in_out)_ptr\d+\b)"
