@@ -112,8 +112,8 @@ def _fits(case: Case, story: Story, torch: VersionRange) -> bool:
     return case.function is None or (story.function is not None and _holds(case.function, story.function))
 
 
-def _holds(pattern: Pattern, text: str) -> bool:
-    return pattern.search(text.encode("utf-8", "replace")) is not None
+def _holds(wanted: Pattern, text: str) -> bool:
+    return wanted.search(text.encode("utf-8", "replace")) is not None
 
 
 class _Words:

@@ -24,7 +24,7 @@ from recompile_watch.core.tables import TABLES, table_of
 
 _LOGGING_LINE = re.compile(LOGGING_LINE)
 INDENTED = re.compile(rb"(?:  [^\s][^\n]*\n)+")
-_NO_ROWS = TableRows("", "", None, {}, {}, (), (), (0, 0))
+_NO_ROWS = TableRows("", "", None, {}, {}, (), (), (0, 0))  # of a table that nobody wants
 _ODD_TITLE = re.compile(rb'[\r\x00\x0b\x1b&*#"{}\[\]\\]')
 
 

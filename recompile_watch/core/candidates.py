@@ -121,8 +121,8 @@ def parse_candidate(name: str) -> Candidate:
         return Candidate(key)
     if key in _VALUED:
         value = value or (str(DEFAULT_LIMIT) if key == "recompile_limit" else "")
-        pattern = {"recompile_limit": re.compile(r"[1-9]\d{0,5}"), "exclude": _NAME}.get(key, re.compile(r"[^\x00-\x1f]{1,2000}"))
-        return Candidate(key, _checked(name, value, pattern))
+        allowed = {"recompile_limit": re.compile(r"[1-9]\d{0,5}"), "exclude": _NAME}.get(key, re.compile(r"[^\x00-\x1f]{1,2000}"))
+        return Candidate(key, _checked(name, value, allowed))
     if not has_value and (key == EAGER or key in MODES or key in _FLAGS):
         return Candidate(key)
     raise UsageError(f"--candidates: no such candidate '{name}'; choose of {', '.join(_KNOWN)}")
@@ -157,8 +157,8 @@ def _words(line: str) -> list[str]:
         return []
 
 
-def _checked(name: str, value: str, pattern: re.Pattern[str]) -> str:
-    if not pattern.fullmatch(value):
+def _checked(name: str, value: str, allowed: re.Pattern[str]) -> str:
+    if not allowed.fullmatch(value):
         raise UsageError(
             f"--candidates: '{name}' has no usable value; write recompile_limit=64, exclude=FUNCTION, dynamic_sources=SOURCE, variant:NAME"
         )

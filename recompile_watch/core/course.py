@@ -88,8 +88,10 @@ class Course:
 
     def concerns(self, signal: Signal) -> bool:
         """False for the end of what nobody noticed, or what is over already."""
+        if not signal.is_over:
+            return True
         incident = self._casebook.find((signal.key, signal.model))
-        return not signal.is_over or (incident is not None and incident.over_at is None)
+        return incident is not None and incident.over_at is None
 
     def take_run(self, run: Run, source: str) -> Iterator[tuple[int, Signal]]:
         """Takes a run of such events; by index, which of them make a condition say what, for ``signal``."""

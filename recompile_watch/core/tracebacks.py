@@ -155,4 +155,4 @@ def _stage_of(module: str, function: str) -> str | None:
     place = f"{module} {function}"
     if any(_RUNS.match(f"{module} {name}") is not None for name in ((function,) if function else _RUNNING)):
         return None
-    return next((stage for stage, pattern in _STAGES if pattern.match(place) is not None), None)
+    return next((stage for stage, frames in _STAGES if frames.match(place) is not None), None)
