@@ -7,7 +7,8 @@ import random
 import pytest
 
 from tests.conftest import DATA, events_of_bytes
-from tests.stacked import LOGS, failures
+from tests.stacked import LOGS, failures, stacked
+from tests.variants import VARIANTS, check
 
 SHARE = 0.004  # of some 25,000 stacks
 
@@ -18,3 +19,26 @@ def test_facts_survive_two_and_three_changes(label: str) -> None:
     rng = random.Random(3)
     data = (DATA / "torch" / f"{label}.log").read_bytes()
     assert list(failures(events_of_bytes, label, data, lambda: rng.random() < SHARE)) == []
+
+
+BARE = ("2.9.1/s19_format_short", "2.13.0/s12_fullgraph_limit_default", "2.5.1/s20_misc_times", "2.13.0/s11_ro_cudagraphs_backend_default")
+
+
+@pytest.mark.parametrize("carrier", ["ts", "vllm", "docker_compose", "syslog_3164", "kubectl_prefix", "gitlab", "mpi_timestamped", "heroku"])
+@pytest.mark.parametrize("label", BARE)
+def test_facts_survive_an_indented_paste(label: str, carrier: str) -> None:
+    """A whole log that somebody indented, as a page wants it, tells the same behind a carrier's prefix, also without torch's own."""
+    variant = stacked([VARIANTS[carrier], VARIANTS["list_indent"]])
+    data = (DATA / "torch" / f"{label}.log").read_bytes()
+    cell = check(variant, data, events_of_bytes, events_of_bytes(data, "bot.log"))
+    assert (cell.error, cell.problems or ()) == (None, ())
+
+
+@pytest.mark.parametrize("carrier", ["docker_json", "docker_json_split", "json_log", "json_message", "notebook", "markdown_bold"])
+@pytest.mark.parametrize("label", LOGS)
+def test_facts_survive_a_head_cut_inside_an_entry(label: str, carrier: str) -> None:
+    """A log whose beginning was cut in the middle of an entry: what is left of the entry's text tells what the bare text would."""
+    variant = stacked([VARIANTS[carrier], VARIANTS["head_cut_37"]])
+    data = (DATA / "torch" / f"{label}.log").read_bytes()
+    cell = check(variant, data, events_of_bytes, events_of_bytes(data, "bot.log"))
+    assert (cell.error, cell.problems or ()) == (None, ())

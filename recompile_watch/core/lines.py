@@ -11,7 +11,7 @@ from bisect import bisect_left
 from recompile_watch.core.bulk import INDENTED, BulkReader, Found, closes_table
 from recompile_watch.core.joiner import Joiner
 from recompile_watch.core.prefix_grammar import SUSPECT
-from recompile_watch.core.prefixes import are_plain, peel
+from recompile_watch.core.prefixes import are_plain, first_line, peel
 from recompile_watch.core.records import BEFORE_BYTES, HEAD_LINES, MAX_RECORD_BYTES, Record
 from recompile_watch.core.rows import Rows
 from recompile_watch.core.rules import Ruleset
@@ -33,10 +33,11 @@ class LineReader:
 
     def __init__(
         self, rules: Ruleset, matcher: Matcher | None, *, line: int = 1, offset: int = 0, before: bytes = b"", unwrapper: Unwrapper | None = None,
-        bulk: BulkReader | None = None,
+        bulk: BulkReader | None = None, indent: bytes = b"",
     ) -> None:  # fmt: skip
+        """indent: what stands in front of every line and is none of it."""
         self.joiner = Joiner(rules, matcher)
-        self._unwrapper = unwrapper
+        self._unwrapper, self._indent = unwrapper, indent
         self._bulk = bulk if unwrapper is None else None
         self._rows: list[Rows] = []
         self._tables: list[TableRows] = []
@@ -209,6 +210,10 @@ class LineReader:
         if len(raw) > MAX_LINE_BYTES:
             self.unread["line_too_long"] = self.unread.get("line_too_long", 0) + 1
             return []
+        if not self._offset:
+            raw = first_line(raw)
+        if self._indent:
+            raw = raw.removeprefix(self._indent)
         if self._unwrapper is not None:
             logical = self._unwrapper.line(self._number, self._offset, raw)
             found = [self.joiner.line(number, offset, text, size=self._offset - offset - 1) for number, offset, text in logical]

@@ -247,6 +247,8 @@ DIALECT_HEADERS = (
 # A line of dialect C (no metric has it) whose message certainly does not begin with two blanks.
 LOGGING_LINE = rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} - [A-Za-z_][\w.]{0,120} - " + LEVEL + rb" - (?:[^ \n\r\x00\x1b&]| (?! ))*\n"
 BETWEEN_ENTRIES = pattern(rb"\}\s*\{\s*\"")
+# What is left of such an entry when the log's beginning was cut inside of its text: ... foo\n","stream":"stderr"}, or foo\n",
+STRING_REST = pattern(rb"(?P<body>(?:[^\"\\]|\\.)*?)(?:\\n\",?|(?:\\n)?\"(?:, ?\"[\w@.]{1,40}\": ?.*)?\},?)\s*")
 STRING_BODY = pattern(rb"(?P<body>(?:[^\"\\]|\\.)*)\"")
 STRING_ELEMENT = pattern(rb"\s*\"(?P<body>(?:[^\"\\]|\\.)*)\",?\s*")
 

@@ -36,6 +36,7 @@ from recompile_watch.core.prefix_grammar import (
     SOURCE,
     STRING_BODY,
     STRING_ELEMENT,
+    STRING_REST,
     TAG,
     TORCH_STARTS,
     Piece,
@@ -76,6 +77,15 @@ def peel(raw: bytes) -> list[Piece]:
         return _peel_segment(raw)
     first, *others = _overwritten(raw)
     return _peel_segment(first) + _peel_others(Peeling(), first, others)
+
+
+def first_line(first: bytes) -> bytes:
+    """The first line of a log; where that was cut inside of a JSON entry, a notebook's or bold text, only what is left of the message."""
+    if first.endswith(b"**") and first.count(b"**") == 1:
+        return first[:-2]
+    rest = STRING_REST.fullmatch(first) if b'"' in first else None
+    text = None if rest is None else json_string(rest["body"])
+    return first if text is None or b"\n" in text else text
 
 
 _BEGINS_QUOTATION = (b" ", b"\t", b'"', b"|")

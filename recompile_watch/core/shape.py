@@ -1,4 +1,4 @@
-"""What the first bytes of a source tell about the whole of it: dates, zone, and whether its lines were wrapped."""
+"""What the first bytes of a source tell about the whole of it: dates, zone, and whether its lines were wrapped or indented."""
 
 import re
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from recompile_watch.core.late import pattern
 from recompile_watch.core.prefix_grammar import front_form
+from recompile_watch.core.prefixes import peel
 from recompile_watch.core.times import offset_between
 
 HEAD_BYTES = 1 << 16
@@ -28,6 +29,7 @@ _BEGINS = pattern(_CARRIED + rb"|[>\s]*(?:" + _TORCH + rb")")
 MAX_FRONTS = 16
 _PREFIX_ONLY = pattern(rb"[^\n]{0,160}?[VDIWEC]\d{4} \d\d:\d\d:\d\d\.\d+ [^\]]+\](?: \[[^\]]*\])*\s*")
 MIN_WRAP, MAX_WRAP = 40, 240
+_INDENT_LINES = 200  # by which it is told
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,7 @@ class Shape:
     """first_date: the first full date. offset_s: seconds east of UTC of lines without zone, where the log proves it.
     wrap_width: the column at which a terminal or mail program broke the lines, else None. wraps_words: it broke at
     blanks, which are lost, and not in the middle of words. begins: how a line begins that is no rest of another one.
+    indent: the blanks that somebody put in front of every line, as a page or a list wants them; they hide its prefix.
     """
 
     first_date: date | None = None
@@ -42,6 +45,7 @@ class Shape:
     wrap_width: int | None = None
     wraps_words: bool = False
     begins: "re.Pattern[bytes]" = _BEGINS
+    indent: bytes = b""
 
 
 def shape_of(head: bytes) -> Shape:
@@ -50,10 +54,19 @@ def shape_of(head: bytes) -> Shape:
     longest = max(map(_columns, lines), default=0)
     first_date, offset = _first_date(head), _offset(head)
     if not MIN_WRAP <= longest <= MAX_WRAP:
-        return Shape(first_date, offset)
+        return Shape(first_date, offset, indent=_indent(lines))
     begins = _begins(lines)
     width, by_words = _wrapping(lines, longest, begins)
-    return Shape(first_date, offset, width, by_words, begins)
+    return Shape(first_date, offset, width, by_words, begins, b"" if width else _indent(lines))
+
+
+def _indent(lines: list[bytes]) -> bytes:
+    """The blanks in front of every line (but for a first one that was cut), when more is told from lines without them."""
+    written = [line for line in lines[1:-1] or lines if line.strip()][:_INDENT_LINES]
+    blanks = min((line[: len(line) - len(line.lstrip())] for line in written), key=len, default=b"")
+    if not blanks or not all(line.startswith(blanks) for line in written):
+        return b""
+    return blanks if any(len(peel(line)[0].text.lstrip()) > len(peel(line[len(blanks) :])[0].text.lstrip()) for line in written) else b""
 
 
 def _begins(lines: list[bytes]) -> "re.Pattern[bytes]":
