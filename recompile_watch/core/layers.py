@@ -90,6 +90,11 @@ class Peeling:
             self.outer = self.outer or self.stamp
         self.stamp = stamp
 
+    def see_channel(self, name: bytes) -> None:
+        """Takes the name of a channel, once: in front of a line that was joined with empty ones it stands again."""
+        if name not in self.channel:
+            self.channel.append(name)
+
     def piece(self, text: bytes) -> Piece:
         return Piece(
             b"\x00".join(self.channel), self.torch, text, self.stamp, self.outer, self.rank, self.pid,
@@ -161,7 +166,7 @@ def _take_bracket_torch(state: Peeling, match: "re.Match[bytes]", raw: bytes) ->
 def _take_rank(state: Peeling, match: "re.Match[bytes]", _raw: bytes) -> int:
     groups = match.groupdict()
     state.rank = int(groups.get("rank") or groups.get("rank2") or 0)
-    state.channel.append(b"rank%d" % state.rank)
+    state.see_channel(b"rank%d" % state.rank)
     return match.end()
 
 
@@ -171,7 +176,7 @@ def _take_mpi_dated(state: Peeling, match: "re.Match[bytes]", raw: bytes) -> int
 
 
 def _take_name(state: Peeling, match: "re.Match[bytes]", _raw: bytes) -> int:
-    state.channel.append(match[0].strip())
+    state.see_channel(match[0].strip())
     return match.end()
 
 

@@ -225,7 +225,7 @@ TOKEN = pattern(
     rb"\[?" + LEVEL + rb"\]?(?: - | *\| ?|: ?| +|$|(?=\[))"
     rb"|\w{0,40}Thread:\d{1,10} (?=\[)|\[[\w./:<>() -]{1,120}\](?: - |: | (?: +(?=\[|" + LEVEL + rb"\b))?|$|(?=\[))"
     rb"|(?!(?:[\w.]*\.)?\w*(?:Error|Exception|Exceeded|Failed|Interrupt|Warning|Unsupported|Hit|SymNode)\b|function:|reasons?:)"
-    rb"(?:[A-Za-z_][\w-]*(?:\.[\w-]+)*|[\w.-]+\.py:\d+(?: \w+\(\))?|[\w.]+:[\w<>.]+:\d+|MainThread|\d{1,10})(?: - | ?\| |\||: |:(?=\S))"
+    rb"(?:[A-Za-z_][\w-]*(?:\.[\w-]+)*|[\w.-]+\.py:\d+(?: \w+\(\))?|[\w.]+:[\w<>.]+:\d+|MainThread|\d{1,10})(?: - | ?\| |\||: |:(?=[^\s\\]))"
     rb")"
 )
 LEVEL_FIRST = pattern(rb"\[?" + LEVEL + rb"\]?(?: - | *\| |:(?=[\w.]+:)|: ?| +(?=\d\d-\d\d |\[|\d{4}-|torch))")

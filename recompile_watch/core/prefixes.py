@@ -188,18 +188,30 @@ def _split(state: Peeling, raw: bytes) -> list[Piece]:
     front, first = raw[:at], raw[: inner[0]]
     if TAG.fullmatch(first, at) is not None or (len(inner) > 1 and _begins_each(first, raw[: inner[1]])):
         front = first
-    lead = _peel_text(state, first if front is first else _without_next(first, front))
+    begins = {**dict.fromkeys(inner, base), **dict.fromkeys(_fronts(raw, front, inner), state.fork())}
+    order = sorted(begins)
+    first = raw[: order[0]]
+    lead = _peel_text(state, first if front == first else _without_next(first, front))
     pieces = [lead] if lead.text.strip(b" \t>*`") or lead.torch else []
-    for begin, end in zip(inner, [*inner[1:], len(raw)], strict=True):
+    for begin, end in pairwise([*order, len(raw)]):
         quoted = _quoted_at(raw, begin)
         if quoted is not None:
             return pieces + [piece for line in quoted for piece in _split(base.fork(), line)]
         part = raw[begin:end]
-        pieces.append(_peel_text(base.fork(), part.removesuffix(b"\\n") if end == len(raw) else _without_next(part, front).rstrip()))
+        pieces.append(_peel_text(begins[begin].fork(), part.removesuffix(b"\\n") if end == len(raw) else _without_next(part, front).rstrip()))
     return pieces
 
 
+def _fronts(raw: bytes, front: bytes, torch: list[int]) -> list[int]:
+    """Where in a line of several of torch's prefixes others begin that were joined with it: with the same front, and none of torch's behind it."""
+    if len(torch) < 2 or len(front.strip()) < _MIN_FRONT:
+        return []
+    form = re.compile(rb"(?<=\s)" + front_form(front.rstrip()) + rb"\s*(?=\S)")
+    return [match.start() for match in form.finditer(raw, torch[0]) if match.end() not in torch]
+
+
 MAX_FRONT = 160  # bytes of what stands in front of torch's prefix
+_MIN_FRONT = 8  # a shorter one, such as a line's number, can stand in any message
 
 
 def _without_next(part: bytes, front: bytes) -> bytes:

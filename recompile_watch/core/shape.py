@@ -66,7 +66,12 @@ def _indent(lines: list[bytes]) -> bytes:
     blanks = min((line[: len(line) - len(line.lstrip())] for line in written), key=len, default=b"")
     if not blanks or not all(line.startswith(blanks) for line in written):
         return b""
-    return blanks if any(len(peel(line)[0].text.lstrip()) > len(peel(line[len(blanks) :])[0].text.lstrip()) for line in written) else b""
+    return blanks if _message_bytes(written) > _message_bytes([line[len(blanks) :] for line in written]) else b""
+
+
+def _message_bytes(lines: list[bytes]) -> int:
+    """How much of them is left behind their prefixes."""
+    return sum(len(piece.text.lstrip()) for line in lines for piece in peel(line))
 
 
 def _begins(lines: list[bytes]) -> "re.Pattern[bytes]":
