@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import random
 
 import pytest
 
 from tests.conftest import DATA, events_of_bytes
 from tests.stacked import LOGS, failures, stacked
-from tests.variants import VARIANTS, check
+from tests.variants import VARIANTS, check, wrap_hard
 
 SHARE = 0.004  # of some 25,000 stacks
 
@@ -42,3 +44,17 @@ def test_facts_survive_a_head_cut_inside_an_entry(label: str, carrier: str) -> N
     data = (DATA / "torch" / f"{label}.log").read_bytes()
     cell = check(variant, data, events_of_bytes, events_of_bytes(data, "bot.log"))
     assert (cell.error, cell.problems or ()) == (None, ())
+
+
+SHORT = ("2.13.0/s11_ro_plain", "2.5.1/s02_size_relation", "2.9.1/s12_fullgraph_limit")
+
+
+@pytest.mark.parametrize("label", SHORT)
+def test_facts_survive_a_terminal_of_any_width(label: str) -> None:
+    """A log of few records, some lines of which a terminal broke: torch's own sentences, put together again, tell where."""
+    data = (DATA / "torch" / f"{label}.log").read_bytes()
+    original = events_of_bytes(data, "bot.log")
+    for width in range(80, 201, 8):
+        variant = dataclasses.replace(VARIANTS["wrap_hard_80"], name=str(width), apply=functools.partial(wrap_hard, width))
+        cell = check(variant, data, events_of_bytes, original)
+        assert (width, cell.error, cell.problems or ()) == (width, None, ())

@@ -28,6 +28,12 @@ _FRONT = pattern(rb"(?P<front>[^\n]{1,160}?)(?:" + _TORCH + rb")")
 _BEGINS = pattern(_CARRIED + rb"|[>\s]*(?:" + _TORCH + rb")")
 MAX_FRONTS = 16
 _PREFIX_ONLY = pattern(rb"[^\n]{0,160}?[VDIWEC]\d{4} \d\d:\d\d:\d\d\.\d+ [^\]]+\](?: \[[^\]]*\])*\s*")
+# Lines of torch's that are whole: broken in the middle they are not, and put together in the right way they are again.
+_WHOLE = pattern(
+    rb"Recompiling function \S+ in \S+:\d+$|triggered by the following guard failure\(s\):$|Graph [Bb]reak in user code at \S+:\d+$"
+    rb"|torch\._dynamo hit config\.\w+ \(\d+\)$|function: '[^']+' \(\S+:\d+\)$|File \"\S+\", line \d+, in \S+$"
+    rb"|[Ss]kipping cudagraphs due to \S[^\n]* Found from : ?$"
+)
 MIN_WRAP, MAX_WRAP = 40, 240
 _INDENT_LINES = 200  # by which it is told
 
@@ -118,7 +124,11 @@ def _wrapping(lines: list[bytes], longest: int, begins: "re.Pattern[bytes]") -> 
 
     Cut in the middle of words, a log has no line longer than the width, and each line of just that width goes on with
     a bare one. Cut at blanks, the first word of a bare line would not have fitted on the prefixed line before it.
+    A line of torch's that is whole only when put together again tells it for certain.
     """
+    hard, words, either = _seams(lines, longest, begins)
+    if hard != words or either > 1:
+        return longest, words > hard
     bare_next = [
         bool(after.strip() or (after and _columns(line) == longest)) and not begins.match(after)  # the rest of a padded line is blank
         for line, after in pairwise(lines)
@@ -139,6 +149,24 @@ def _wrapping(lines: list[bytes], longest: int, begins: "re.Pattern[bytes]") -> 
     if broken and len(full) >= 2 - (longest % 10 == 0) and len(going_on) * 2 > len(full) and len(loose) * 4 <= len(going_on):
         return longest, False
     return None, False
+
+
+def _seams(lines: list[bytes], longest: int, begins: "re.Pattern[bytes]") -> tuple[int, int, int]:
+    """How many lines of torch's were broken anywhere, at a blank, or in a way that tells no difference."""
+    hard = words = either = 0
+    for line, after in pairwise(lines):
+        if not after or not begins.match(line) or begins.match(after) or _WHOLE.search(line) or not _could_break(line, after, longest):
+            continue
+        is_hard = _columns(line) == longest and _is_whole(line, after)
+        is_words = not after.startswith(b" ") and _is_whole(line, b" " + after)
+        hard, words, either = hard + (is_hard and not is_words), words + (is_words and not is_hard), either + (is_hard and is_words)
+    return hard, words, either
+
+
+def _is_whole(line: bytes, rest: bytes) -> bool:
+    """True when what began on a line of torch's is whole with this rest."""
+    whole = _WHOLE.search(line + rest)
+    return whole is not None and whole.start() < len(line)
 
 
 def _could_break(line: bytes, after: bytes, width: int) -> bool:
