@@ -24,6 +24,7 @@ _BESIDE = pattern(
     r"(?:site|dist)-packages[\\/](?:matplotlib|seaborn|plotly|PIL|wandb|mlflow|comet_ml|neptune|tensorboardX?|tqdm|rich|loguru|structlog)[\\/]"
     r"|[\\/](?:python3\.\d+|Lib)[\\/](?:logging|json|pickle|threading|queue|weakref|inspect|tempfile|subprocess|warnings|traceback)(?:\.py|[\\/])"
 )
+_TO_ZERO_OR_ONE = pattern(r" size mismatch at index \d+\. expected \d+, actual [01]\b")
 DYNAMIC_BY_ITSELF = frozenset({"size_mismatch", "int_value", "float_value"})
 _TWO_STATES = frozenset({"bool_value", "grad_mode", "autocast", "global_state", "requires_grad", "dispatch_keys"})
 
@@ -42,6 +43,8 @@ def patterns_of(guards: Sequence[Reason], *, function: str | None, worst_process
         found.add("beside_the_model")
     if cause in DYNAMIC_BY_ITSELF and worst_process <= 1 and len(set(texts)) <= 1:
         found.add("first_dynamic_step")
+        if _TO_ZERO_OR_ONE.search(texts[-1]):
+            found.add("to_zero_or_one")
     if cause in _TWO_STATES and len(set(texts)) <= 2:
         found.add("two_states")
     shapes = (match for text in texts if ".size()[" in text and "._base." not in text and (match := _DUCK.fullmatch(text)))

@@ -27,7 +27,8 @@ PLACEHOLDERS = frozenset(
 KINDS = ("env", "config", "kwarg", "code", "ops")
 PATTERNS = frozenset(
     {
-        "per_layer_index", "growing_value", "two_states", "first_dynamic_step", "late", "resumed_frame", "broken_function", "duck_sizing",
+        "per_layer_index", "growing_value", "two_states", "first_dynamic_step", "to_zero_or_one", "late", "resumed_frame", "broken_function",
+        "duck_sizing",
         "limit_raised_elsewhere", "cascade", "other_parameter_sizes", "learned_again",
         "beside_the_model",
     }

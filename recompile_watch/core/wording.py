@@ -67,6 +67,7 @@ PATTERNS = {
     "growing_value": "the value grows with each step",
     "two_states": "there are two states",
     "first_dynamic_step": "it happened once",
+    "to_zero_or_one": "the size became 0 or 1",
     "learned_again": "each start learns it anew",
     "late": "it happens after warm-up",
     "resumed_frame": "the frame lies behind a graph break",

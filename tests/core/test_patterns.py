@@ -77,6 +77,14 @@ def test_first_dynamic_step() -> None:
     assert "first_dynamic_step" not in found("0/0: name == 'a'", worst_process=1)
 
 
+def test_a_first_size_of_one() -> None:
+    """torch compiles sizes of 0 and 1 in, so the next other size compiles once more."""
+    to_one = "0/0: tensor 'x' size mismatch at index 0. expected 16, actual 1"
+    assert {"first_dynamic_step", "to_zero_or_one"} <= found(to_one, worst_process=1)
+    assert "to_zero_or_one" not in found(to_one, worst_process=2)
+    assert "to_zero_or_one" not in found("0/0: tensor 'x' size mismatch at index 0. expected 1, actual 16", worst_process=1)
+
+
 def test_frames_sizes_and_states() -> None:
     """A resumed frame by its name, sizes equal by chance by their guard, two states by their causes."""
     assert "resumed_frame" in found("0/0: n == 1", function="torch_dynamo_resume_in_append_at_25")
