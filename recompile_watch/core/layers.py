@@ -57,7 +57,9 @@ from recompile_watch.core.prefix_grammar import (
     TEAMCITY,
     TOKEN,
     TORCH_AHEAD,
+    TORCH_CUT,
     TORCH_LOGGER,
+    TORCH_SAYS,
     WORKER,
     WORKER_CUT,
     WORKER_RANK,
@@ -280,12 +282,20 @@ def _take_clock(state: Peeling, match: "re.Match[bytes]", _raw: bytes) -> int | 
     return match.end()
 
 
-def _take_stump(state: Peeling, match: "re.Match[bytes]", _raw: bytes) -> int | None:
-    if state.headed and state.stamp is None:
+def _take_stump(state: Peeling, match: "re.Match[bytes]", raw: bytes) -> int | None:
+    if state.headed and state.stamp is None and not match["artifact"] and TORCH_SAYS.match(raw, match.end()) is None:
         return None
     state.torch = match[0].rstrip()
     state.cid = match["cid"] or match["cid2"] or match["cid3"] or state.cid
-    state.artifact = match["artifact"] or match["artifact2"] or match["artifact3"] or match["artifact4"] or b""
+    state.artifact = match["artifact"] or match["artifact2"] or b""
+    state.headed = True
+    return match.end()
+
+
+def _take_parts(state: Peeling, match: "re.Match[bytes]", _raw: bytes) -> int:
+    state.torch = match[0].rstrip()
+    state.cid = match["cid"] or state.cid
+    state.artifact = match["artifact"] or b""
     state.headed = True
     return match.end()
 
@@ -309,6 +319,7 @@ _DATED: tuple[_IsLayer, ...] = (
     (STAMP, _take_stamp),
     (GLOG_CUT, _take_cut),
     (BRACKET_CUT, _take_quote),
+    (TORCH_CUT, _take_parts),
     (CLOCK, _take_clock),
     (SLURM, _take_slurm),
     (CI_STREAM, _take_quote),
@@ -321,8 +332,8 @@ _DATED: tuple[_IsLayer, ...] = (
 )
 _LETTER: tuple[_IsLayer, ...] = (
     (SYSLOG, _take_syslog), (JOURNAL_FULL, _take_syslog), (RANK, _take_rank), (BRACKET_TORCH, _take_bracket_torch),
-    (LEVEL_FIRST, _take_level), (COMPOSE, _take_name), (CI_TABS, _take_name), (WORKER_CUT, _take_worker), (GLOG_STUMP, _take_stump),
-    (STERN, _take_name), (MPI_DATED, _take_mpi_dated),
+    (TORCH_CUT, _take_parts), (LEVEL_FIRST, _take_level), (COMPOSE, _take_name), (CI_TABS, _take_name), (WORKER_CUT, _take_worker),
+    (GLOG_STUMP, _take_stump), (STERN, _take_name), (MPI_DATED, _take_mpi_dated),
 )  # fmt: skip
 _BLANK: tuple[_IsLayer, ...] = (
     (LINE_NUMBER, _take_quote), (TORCH_AHEAD, _take_quote), (INDENTED_HEADER, _take_quote), (SLURM, _take_slurm), (GLOG_STUMP, _take_stump),
@@ -333,7 +344,7 @@ _LAYERS: dict[bytes, tuple[_IsLayer, ...]] = {
     b"[": (
         (RANK, _take_rank), (ROLE, _take_name), (BRACKET_TORCH, _take_bracket_torch), (POD, _take_name), (PODMAN, _take_name),
         (MPI, _take_rank), (AIRFLOW, _take_airflow), (TEAMCITY, _take_quote), (JOURNAL_MONOTONIC, _take_syslog),
-        (STAMP, _take_stamp), (LEVEL_FIRST, _take_level), (GLOG_STUMP, _take_stump),
+        (STAMP, _take_stamp), (TORCH_CUT, _take_parts), (LEVEL_FIRST, _take_level), (GLOG_STUMP, _take_stump),
     ),
     b"@": ((TAI64N, _take_quote),),
     b".": ((GLOG_STUMP, _take_stump),),

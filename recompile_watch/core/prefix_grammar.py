@@ -85,7 +85,7 @@ ENTITY = pattern(rb"&(?:gt|lt|amp|quot|apos|nbsp|#\d{1,6}|#x[0-9a-fA-F]{1,6});")
 _GLOG_TIME = rb"[\dxX*]{4} (?:[\dxX*]{2}:){2}[\dxX*]{2}"
 GLOG = pattern(
     rb"[VDIWECF](?:(?P<stamp>\d{4} \d\d:\d\d:\d\d(?:\.\d{1,9})?)|" + _GLOG_TIME + rb"(?:\.[\dxX*]{1,9})?) +"
-    rb"(?:(?:(?P<pid>\d{1,20})|[xX*]{1,20}) +)?"
+    rb"(?:(?:(?P<pid>\d{1,20})|[xX*]{1,20})(?: +|\](?: |$)))?"
     rb"(?:(?:[A-Za-z]:\\[^\]\n]{1,300}?|[^\s\]\[:\"']{1,300}):\d+\](?: |$))?"
     rb"(?:\[(?P<cid>" + COMPILE_ID + rb")\](?: |$))?"
     rb"(?:\[(?P<artifact>__\w+)\](?: |$))?"
@@ -99,20 +99,45 @@ BRACKET_TORCH = pattern(
     rb"(?:\[(?P<stamp>" + ISO + rb")\] (?:\[(?P<cid>" + COMPILE_ID + rb")\] )?)?"
     rb"(?P<logger>[Tt]orch(?:dynamo|inductor)?(?:\.\w+)*?(?:\.__(?P<tag>\w+))?):? \[?(?:" + LEVEL + rb"|CODE)\](?: |$)"
 )
-# A glog prefix of which the copying person left only the end, or took the time and the number out:
-# ".../torch/_dynamo/guards.py:2772] [16/8] [__recompiles] ", "[0/8] ".
+# How torch's messages begin, and the lines behind them: where nothing else tells a cut prefix from an application's own.
+_SAYS = (
+    rb"torch\._dynamo hit config\.|Recompiling function |Graph [Bb]reak (?:in user code|from `)|skipping cudagraphs due to "
+    rb"| {3}(?:function: '| ?last reason: )|To (?:log all|diagnose) recompilation | {4}(?:triggered by the following guard |- \d)"
+    rb"|Graph [Bb]reak Reason: | {2}(?:Explanation|Hint|Developer debug context): |User code traceback:|Graph break: from user code at:"
+)
+TORCH_SAYS = pattern(_SAYS)
+# A glog prefix of which the copying person left only some of its parts: ".../torch/_dynamo/guards.py:2772] [16/8] [__recompiles] ",
+# "[0/8] ", "W [0/8] ", "W1017 10:50:14 [0/8] ", "17892] [__recompiles] ". What is left holds a place, a compile id or an artifact,
+# or a level with a time; in front of any other parts, those of the bracket prefix too, a message of torch tells.
+_NOT_TORN = rb"(?!\d{1,20} +[^\d\[])"  # a number and a place are the rest of a line that another one tore, a number alone counts lines
+_GLOG_LEFT = rb"(?:(?:[VDIWEC](?:\d{4})?|\d{4})\]? +)?(?:\[?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?\]? +)?(?:\d{1,20}\]? +)?"
+_CUT_ID = rb"(?:\d{1,6}/\d{1,6}|!\d{1,6}(?:/\d{1,6}/\d{1,6})?)(?:_\d{1,6})?"
+_CUT_LOGGER = rb"[Tt]orch(?:dynamo|inductor|\.\w{1,40})\.(?!exc\b|config\b)\w{1,40}(?:\.\w{1,40}){0,4}(?:: | (?=\[?" + LEVEL + rb"))"
+_CUT_LEVEL = rb"(?:\[" + LEVEL + rb"\]|" + LEVEL + rb"):? "
+_CUT_PARTS = (
+    rb"(?:(?:\[?" + LEVEL + rb"\]?:?|[VDIWEC](?:\d{4})?\]?|\[?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?\]?|\d{1,20}\]?"
+    rb"|[\w./\\~-]{0,300}\b\w+\.py:\d+\]|\[(?P<cid>" + _CUT_ID + rb")\]|\[(?P<artifact>__\w+)\]) +|" + _CUT_LOGGER + rb"){1,8}"
+)
+TORCH_CUT = pattern(
+    _NOT_TORN + rb"(?!\d\d:\d\d:\d\d(?:[.,]\d{1,9})? +(?!\d{1,20}\]? +[^\d\[]))"  # a clock is the carrier's or the application's
+    rb"(?=[VDIWECt\d\[])(?!\[?" + LEVEL + rb")" + _CUT_PARTS + rb"(?=" + _SAYS + rb")"
+)
 GLOG_STUMP = pattern(
-    rb"(?:(?:[VDIWEC](?:\d{4})? +)?[\w./\\~-]{0,300}\b\w+\.py:\d+\](?: |$)(?:\[(?P<cid>"
+    _NOT_TORN
+    + _GLOG_LEFT
+    + rb"(?:(?:[A-Za-z]:\\[^\]\n]{1,300}?|[\w./\\~-]{0,300}\b\w+)\.py:\d+\](?: |$)(?:\[(?P<cid>"
     + COMPILE_ID
-    + rb")\](?: |$))?(?:\[(?P<artifact>__\w+)\](?: |$))?"
-    rb"|\[(?P<cid2>\d{1,6}/\d{1,6}(?:_\d+)?)\] (?:\[(?P<artifact2>__\w+)\](?: |$))?|\[(?P<artifact3>__\w+)\](?: |$)"
+    + rb")\](?: |$))?"
+    rb"|\[(?P<cid2>" + _CUT_ID + rb")\](?: |$)(?:" + _CUT_LOGGER + rb")?(?:" + _CUT_LEVEL + rb")?"
+    rb"|(?=\[__\w{1,60}\](?: |$)))(?:\[(?P<artifact>__\w+)\](?: |$))?"
+    rb"|[VDIWEC] +\d\d:\d\d:\d\d\.\d{6}\]?(?: |$)(?:\d{1,20}\]?(?: |$))?"
     # copying began inside the prefix's last words: "ert_frame.py:906] [7/8] torch._dynamo hit", "7/8] [__recompiles] Recompiling"
-    rb"| ?(?:[\d:.]{1,15} )?(?:\d{1,20} )?[\w./\\:-]{0,80}\](?: \[(?P<cid3>" + COMPILE_ID + rb")\])?(?: \[(?P<artifact4>__\w+)\])? "
-    rb"(?=torch\._dynamo hit config\.|Recompiling function |Graph [Bb]reak in user code))"
+    rb"| ?(?:[\d:.]{1,15} )?(?:\d{1,20} )?[\w./\\:-]{0,80}\](?: \[(?P<cid3>" + COMPILE_ID + rb")\])?(?: \[(?P<artifact2>__\w+)\])? "
+    rb"(?=torch\._dynamo hit config\.|Recompiling function |Graph [Bb]reak in user code)"
 )
 # The same with its beginning lost inside the date or the time: "19:36:39.653000 19376 torch/_dynamo/guards.py:964] [3/8] ".
 GLOG_CUT = pattern(
-    rb"(?:\d{1,4} )?\d\d:\d\d:\d\d\.\d{6} (?P<pid>\d{1,20}) (?:[A-Za-z]:\\[^\]\n]{1,300}?|[^\s\]\[:\"']{1,300}):\d+\](?: |$)"
+    rb"(?:\d{1,4} )?\d\d:\d\d:\d\d(?:\.\d{1,9})? (?P<pid>\d{1,20}) (?:[A-Za-z]:\\[^\]\n]{1,300}?|[^\s\]\[:\"']{1,300}):\d+\](?: |$)"
     rb"(?:\[(?P<cid>" + COMPILE_ID + rb")\](?: |$))?(?:\[(?P<artifact>__\w+)\](?: |$))?"
 )
 # The end of a bracket prefix's date: "27 21:42:30,628] " in front of the logger's name.

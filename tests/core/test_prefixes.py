@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -182,3 +184,78 @@ def test_copying_began_inside_the_first_prefix(front: str, place: str, lines: tu
         assert (event["kind"], event["function"], event["line_no"], event["reasons"]) == (whole["kind"], "forward", 33, whole["reasons"]), text[cut:]
         assert event["compile_id"] in (whole["compile_id"], None)
         assert event.get("limit") == whole.get("limit")
+
+
+ITEM = (
+    "Graph break from `Tensor.item()`, consider setting:",
+    "    torch._dynamo.config.capture_scalar_outputs = True",
+    "Graph break: from user code at:",
+    '  File "/srv/app/model.py", line 33, in forward',
+)
+RECORDS: dict[str, tuple[tuple[str, ...], str, str, str]] = {
+    "recompile_limit_hit": (LIMIT, "convert_frame.py:1016", "", "torch._dynamo.convert_frame"),
+    "recompile": (GUARD, "guards.py:2813", "__recompiles", "torch._dynamo.guards.__recompiles"),
+    "graph_break": (GRAPH_BREAK, "symbolic_convert.py:611", "__graph_breaks", "torch._dynamo.symbolic_convert.__graph_breaks"),
+    "graph_break of item": (ITEM, "variables/tensor.py:913", "", "torch._dynamo.variables.tensor"),
+}
+QUOTED = (
+    "we saw torch._dynamo hit config.recompile_limit (8) again, see the wiki",
+    "the log said: Graph break in user code at /srv/app/model.py:33",
+    "Recompiling function names is planned",
+    "Graph break from `Tensor.item()` was mended",
+)
+
+
+def shortened_glog(place: str, artifact: str) -> Iterator[str]:
+    """Whatever parts of torch's prefix since 2.2 somebody leaves: level, date, time, process, place, the bracket behind them, id, artifact."""
+    fronts = itertools.product(
+        ("", "W"), ("", "1017"), ("", "10:50:14", "10:50:14.963000"), ("", "17892"), ("", f"torch/_dynamo/{place}", place, "]")
+    )
+    for level, date, clock, process, where in fronts:
+        front = " ".join(filter(None, (level + date, clock, process, where.strip("]"))))
+        if not (level + clock) and (process or date):
+            continue  # a number and a place are the rest of a line that another one tore, numbers alone count lines
+        bracket = "]" if where and front else ""
+        for compile_id, name in itertools.product(("", "[0/8]", "[0/8_1]", "[!0/0/8]"), ("", f"[{artifact}]" if artifact else "")):
+            yield " ".join(filter(None, (front + bracket, compile_id, name)))
+
+
+def shortened_brackets(logger: str) -> Iterator[str]:
+    """The same of the prefix before 2.2: time, id, logger, level."""
+    for parts in itertools.product(
+        ("", "[2023-10-17 10:50:14,963]", "[10:50:14,963]", "2023-10-17 10:50:14,963"),
+        ("", "[0/8]", "[0/8_1]", "[!0/0/8]"),
+        ("", f"{logger}:"),
+        ("", "[WARNING]", "WARNING", "WARNING:", "[DEBUG]"),
+    ):
+        if any(parts[1:3]):  # a time and a level alone are the application's own header
+            yield " ".join(filter(None, parts))
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_a_prefix_that_somebody_shortened(name: str) -> None:
+    """Whatever is left of torch's prefix, the record is one event with all that its lines say."""
+    lines, place, artifact, logger = RECORDS[name]
+    (whole,) = events("\n".join(lines) + "\n")
+    for prefix in dict.fromkeys((*shortened_glog(place, artifact), *shortened_brackets(logger))):
+        if (
+            "graph_break" in name
+            and prefix
+            and "[0/" not in prefix
+            and "[!" not in prefix
+            and "[__" not in prefix
+            and not re.search(r"\.py:\d+\]|^W.*\.963000", prefix)
+        ):
+            continue  # the frames of a stack behind a level or a time alone are anybody's
+        (event,) = events(prefixed(f"{prefix} " if prefix else "", "\n".join(lines)))
+        assert (event["kind"], event["function"], event["line_no"]) == (name.split()[0], "forward", 33), prefix
+        assert [reason["text"] for reason in event["reasons"]] == [reason["text"] for reason in whole["reasons"]], prefix
+        found = re.search(r"\[([!\d/_]+)\]", prefix)
+        assert event["compile_id"] == (whole["compile_id"] if found is None else found[1]), prefix
+
+
+@pytest.mark.parametrize("quoted", QUOTED)
+def test_a_shortened_prefix_makes_no_message(quoted: str) -> None:
+    """What merely speaks of torch stays nothing, whatever stands in front."""
+    prefixes = (*shortened_glog("guards.py:2813", "__recompiles"), *shortened_brackets("torch._dynamo.guards"))
+    assert [prefix for prefix in dict.fromkeys(prefixes) if events(f"{prefix} {quoted}\n")] == []
