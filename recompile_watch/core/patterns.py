@@ -23,7 +23,10 @@ RESUMED = pattern(r"(?:(?P<angle><)(?:resume|graph break) in |(?:torch_dynamo_|_
 _BESIDE = pattern(
     r"(?:site|dist)-packages[\\/](?:matplotlib|seaborn|plotly|PIL|wandb|mlflow|comet_ml|neptune|tensorboardX?|tqdm|rich|loguru|structlog)[\\/]"
     r"|[\\/](?:python3\.\d+|Lib)[\\/](?:logging|json|pickle|threading|queue|weakref|inspect|tempfile|subprocess|warnings|traceback)(?:\.py|[\\/])"
+    r"|(?:^|[\\/])(?:torchinfo|torchsummary|torchviz|ptflops|fvcore)[\\/]"
 )
+# torch wraps what has no code of its own to compile, such as a module of torch's: all of it runs through this one function.
+_SHARED = pattern(r"torch[\\/]_dynamo[\\/]external_utils\.py$")
 _TO_ZERO_OR_ONE = pattern(r" size mismatch at index \d+\. expected \d+, actual [01]\b")
 DYNAMIC_BY_ITSELF = frozenset({"size_mismatch", "int_value", "float_value"})
 _TWO_STATES = frozenset({"bool_value", "grad_mode", "autocast", "global_state", "requires_grad", "dispatch_keys"})
@@ -41,6 +44,8 @@ def patterns_of(guards: Sequence[Reason], *, function: str | None, worst_process
         found.add("resumed_frame")
     if file is not None and _BESIDE.search(file):
         found.add("beside_the_model")
+    if file is not None and _SHARED.search(file):
+        found.add("shared_wrapper")
     if cause in DYNAMIC_BY_ITSELF and worst_process <= 1 and len(set(texts)) <= 1:
         found.add("first_dynamic_step")
         if _TO_ZERO_OR_ONE.search(texts[-1]):

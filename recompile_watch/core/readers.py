@@ -176,7 +176,7 @@ def _read_cudagraph_skip(source: str, reasons_of: Reasons, record: Record, field
     reason = found["reason"] if found else ""
     while (again := re.match(r"(?:skipping|disabling) cudagraphs due to ", reason)) is not None:
         reason = reason[again.end() :]
-    head, tail, _ = reason.partition("Found from")
+    head, tail, found_from = reason.partition("Found from")
     head = head.strip().split("\n")[0]
     if tail:
         head = head.removesuffix(".").rstrip()
@@ -188,12 +188,16 @@ def _read_cudagraph_skip(source: str, reasons_of: Reasons, record: Record, field
     fields["instances"] = int(instances[1]) if instances else None
     fields["reason"] = head.strip()
     stack = frames(record.sure_message())
+    place = None if stack else _PLACE.search(found_from)
     if stack:
         fields["file"], fields["line_no"], fields["function"] = stack[-1]
-    partial = not head.strip() or (record.cut and record.unterminated) or (bool(tail) and not stack)
+    elif place is not None:
+        fields["file"], fields["line_no"] = place["file"], int(place["line"])
+    partial = not head.strip() or (record.cut and record.unterminated) or (bool(tail) and not stack and place is None)
     return [sighting(source, record, fields, partial=partial)]
 
 
+_PLACE = pattern(r'^[ :]*\s*File "(?P<file>[^"\n]{1,300})", line (?P<line>\d{1,9})[ \t]*(?:\n|$)')  # a person left the function out
 _TELLS_OF_SKIP = pattern(r"mutated inputs(?:,| [a-z])")  # somebody's sentence goes on where torch's ends
 
 

@@ -30,7 +30,7 @@ PATTERNS = frozenset(
         "per_layer_index", "growing_value", "two_states", "first_dynamic_step", "to_zero_or_one", "late", "resumed_frame", "broken_function",
         "duck_sizing",
         "limit_raised_elsewhere", "cascade", "other_parameter_sizes", "learned_again",
-        "beside_the_model",
+        "beside_the_model", "shared_wrapper",
     }
 )  # fmt: skip
 _TEXTS = ("title", "apply", "where", "expect", "caution")

@@ -76,6 +76,7 @@ PATTERNS = {
     "limit_raised_elsewhere": "the limit was raised, but not in this thread",
     "other_parameter_sizes": "the sizes of parameters differ as well",
     "beside_the_model": "the function computes nothing with tensors",
+    "shared_wrapper": "the function is torch's own, and all that is compiled shares it",
     "cascade": "a CUDA graph output was overwritten before",
 }
 _DEFAULT_RECOMPILE = "Every new value of what this guard checks compiles again, up to the recompile limit; calls wait meanwhile."

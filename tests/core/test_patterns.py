@@ -58,6 +58,7 @@ def test_no_direction() -> None:
         ("/usr/lib/python3.12/weakref.py", True),
         (r"C:\Python312\Lib\logging\__init__.py", True),
         ("/venv/lib/python3.11/site-packages/transformers/models/llama/modeling_llama.py", False),
+        (".../torchinfo/torchinfo.py", True),
         ("/srv/rich/logging.py", False),
         ("/usr/lib/python3.12/contextlib.py", False),
         (None, False),
@@ -67,6 +68,14 @@ def test_a_function_beside_the_model(file: str | None, is_beside: bool) -> None:
     """What logs, draws and keeps objects is known by where it lies; a file of the program is not, whatever its name."""
     guards = [parse_reason("0/0: d == 2.0", "f")]
     assert ("beside_the_model" in patterns_of(guards, function="f", worst_process=1, phase="unknown", file=file)) is is_beside
+
+
+def test_a_function_that_all_compiled_modules_share() -> None:
+    """torch's own wrapper is known by its file."""
+    guards = [parse_reason("0/7: tensor 'args[0]' size mismatch at index 0. expected 1, actual 4", "inner")]
+    for file, is_shared in ((".../torch/_dynamo/external_utils.py", True), ("/srv/app/external_utils.py", False), (None, False)):
+        found_patterns = patterns_of(guards, function="inner", worst_process=1, phase="unknown", file=file)
+        assert ("shared_wrapper" in found_patterns) is is_shared
 
 
 def test_first_dynamic_step() -> None:

@@ -186,19 +186,19 @@ def test_copying_began_inside_the_first_prefix(front: str, place: str, lines: tu
         assert event.get("limit") == whole.get("limit")
 
 
-ITEM = (
+ITEM_HINT = (
     "Graph break from `Tensor.item()`, consider setting:",
     "    torch._dynamo.config.capture_scalar_outputs = True",
     "Graph break: from user code at:",
     '  File "/srv/app/model.py", line 33, in forward',
 )
-RECORDS: dict[str, tuple[tuple[str, ...], str, str, str]] = {
+KINDS_OF_RECORDS: dict[str, tuple[tuple[str, ...], str, str, str]] = {
     "recompile_limit_hit": (LIMIT, "convert_frame.py:1016", "", "torch._dynamo.convert_frame"),
     "recompile": (GUARD, "guards.py:2813", "__recompiles", "torch._dynamo.guards.__recompiles"),
     "graph_break": (GRAPH_BREAK, "symbolic_convert.py:611", "__graph_breaks", "torch._dynamo.symbolic_convert.__graph_breaks"),
-    "graph_break of item": (ITEM, "variables/tensor.py:913", "", "torch._dynamo.variables.tensor"),
+    "graph_break of item": (ITEM_HINT, "variables/tensor.py:913", "", "torch._dynamo.variables.tensor"),
 }
-QUOTED = (
+SPOKEN_OF = (
     "we saw torch._dynamo hit config.recompile_limit (8) again, see the wiki",
     "the log said: Graph break in user code at /srv/app/model.py:33",
     "Recompiling function names is planned",
@@ -232,10 +232,10 @@ def shortened_brackets(logger: str) -> Iterator[str]:
             yield " ".join(filter(None, parts))
 
 
-@pytest.mark.parametrize("name", RECORDS)
+@pytest.mark.parametrize("name", KINDS_OF_RECORDS)
 def test_a_prefix_that_somebody_shortened(name: str) -> None:
     """Whatever is left of torch's prefix, the record is one event with all that its lines say."""
-    lines, place, artifact, logger = RECORDS[name]
+    lines, place, artifact, logger = KINDS_OF_RECORDS[name]
     (whole,) = events("\n".join(lines) + "\n")
     for prefix in dict.fromkeys((*shortened_glog(place, artifact), *shortened_brackets(logger))):
         if (
@@ -254,7 +254,7 @@ def test_a_prefix_that_somebody_shortened(name: str) -> None:
         assert event["compile_id"] == (whole["compile_id"] if found is None else found[1]), prefix
 
 
-@pytest.mark.parametrize("quoted", QUOTED)
+@pytest.mark.parametrize("quoted", SPOKEN_OF)
 def test_a_shortened_prefix_makes_no_message(quoted: str) -> None:
     """What merely speaks of torch stays nothing, whatever stands in front."""
     prefixes = (*shortened_glog("guards.py:2813", "__recompiles"), *shortened_brackets("torch._dynamo.guards"))
