@@ -109,17 +109,17 @@ TORCH_SAYS = pattern(_SAYS)
 # A glog prefix of which the copying person left only some of its parts: ".../torch/_dynamo/guards.py:2772] [16/8] [__recompiles] ",
 # "[0/8] ", "W [0/8] ", "W1017 10:50:14 [0/8] ", "17892] [__recompiles] ". What is left holds a place, a compile id or an artifact,
 # or a level with a time; in front of any other parts, those of the bracket prefix too, a message of torch tells.
-_NOT_TORN = rb"(?!\d{1,20} +[^\d\[])"  # a number and a place are the rest of a line that another one tore, a number alone counts lines
-_GLOG_LEFT = rb"(?:(?:[VDIWEC](?:\d{4})?|\d{4})\]? +)?(?:\[?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?\]? +)?(?:\d{1,20}\]? +)?"
+_NOT_TORN = rb"(?!\d{1,20} {1,8}[^\d\[])"  # a number and a place are the rest of a line that another one tore, a number alone counts lines
+_GLOG_LEFT = rb"(?:(?:[VDIWEC](?:\d{4})?|\d{4})\]? {1,8})?(?:\[?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?\]? {1,8})?(?:\d{1,20}\]? {1,8})?"
 _CUT_ID = rb"(?:\d{1,6}/\d{1,6}|!\d{1,6}(?:/\d{1,6}/\d{1,6})?)(?:_\d{1,6})?"
 _CUT_LOGGER = rb"[Tt]orch(?:dynamo|inductor|\.\w{1,40})\.(?!exc\b|config\b)\w{1,40}(?:\.\w{1,40}){0,4}(?:: | (?=\[?" + LEVEL + rb"))"
 _CUT_LEVEL = rb"(?:\[" + LEVEL + rb"\]|" + LEVEL + rb"):? "
 _CUT_PARTS = (
     rb"(?:(?:\[?" + LEVEL + rb"\]?:?|[VDIWEC](?:\d{4})?\]?|\[?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?\]?|\d{1,20}\]?"
-    rb"|[\w./\\~-]{0,300}\b\w+\.py:\d+\]|\[(?P<cid>" + _CUT_ID + rb")\]|\[(?P<artifact>__\w+)\]) +|" + _CUT_LOGGER + rb"){1,8}"
+    rb"|[\w./\\~-]{0,300}\b\w+\.py:\d+\]|\[(?P<cid>" + _CUT_ID + rb")\]|\[(?P<artifact>__\w+)\]) {1,8}|" + _CUT_LOGGER + rb"){1,8}"
 )
 TORCH_CUT = pattern(
-    _NOT_TORN + rb"(?!\d\d:\d\d:\d\d(?:[.,]\d{1,9})? +(?!\d{1,20}\]? +[^\d\[]))"  # a clock is the carrier's or the application's
+    _NOT_TORN + rb"(?!\d\d:\d\d:\d\d(?:[.,]\d{1,9})? {1,8}(?!\d{1,20}\]? {1,8}[^\d\[]))"  # a clock is the carrier's or the application's
     rb"(?=[VDIWECt\d\[])(?!\[?" + LEVEL + rb")" + _CUT_PARTS + rb"(?=" + _SAYS + rb")"
 )
 GLOG_STUMP = pattern(
@@ -130,7 +130,7 @@ GLOG_STUMP = pattern(
     + rb")\](?: |$))?"
     rb"|\[(?P<cid2>" + _CUT_ID + rb")\](?: |$)(?:" + _CUT_LOGGER + rb")?(?:" + _CUT_LEVEL + rb")?"
     rb"|(?=\[__\w{1,60}\](?: |$)))(?:\[(?P<artifact>__\w+)\](?: |$))?"
-    rb"|[VDIWEC] +\d\d:\d\d:\d\d\.\d{6}\]?(?: |$)(?:\d{1,20}\]?(?: |$))?"
+    rb"|[VDIWEC] {1,8}\d\d:\d\d:\d\d\.\d{6}\]?(?: |$)(?:\d{1,20}\]?(?: |$))?"
     # copying began inside the prefix's last words: "ert_frame.py:906] [7/8] torch._dynamo hit", "7/8] [__recompiles] Recompiling"
     rb"| ?(?:[\d:.]{1,15} )?(?:\d{1,20} )?[\w./\\:-]{0,80}\](?: \[(?P<cid3>" + COMPILE_ID + rb")\])?(?: \[(?P<artifact2>__\w+)\])? "
     rb"(?=torch\._dynamo hit config\.|Recompiling function |Graph [Bb]reak in user code)"
