@@ -10,7 +10,7 @@ from recompile_watch.core.late import pattern
 from recompile_watch.core.prefix_grammar import GLOG
 from recompile_watch.core.records import Record
 from recompile_watch.core.sightings import Fields, Sighting, decode, sighting, text_or_none
-from recompile_watch.core.tracebacks import failure_of
+from recompile_watch.core.tracebacks import backend_of, failure_of, operation_of
 
 _CACHED_LINES = 10_000
 _CACHED_BYTES = 512  # of each; a longer one is parsed again
@@ -152,6 +152,8 @@ def _read_graph_break(source: str, reasons_of: Reasons, record: Record, fields: 
     reason = fields.get("reason")
     if isinstance(reason, str):
         fields["reason"] = _first_reason_line(reason)
+    if (operation := operation_of(message)) is not None:
+        fields["operation"] = operation
     is_whole = fields.get("file") is not None or (not record.unterminated and _HINT_WITHOUT_PLACE.search(message) is not None)
     return [sighting(source, record, fields, partial=not is_whole or record.match is None or (record.cut and record.unterminated))]
 
@@ -219,6 +221,7 @@ def _read_exception(source: str, reasons_of: Reasons, record: Record, fields: Fi
         stack = frames(code[0]) if code else []
         if stack:
             fields["file"], fields["line_no"], fields["function"] = stack[-1]
+    fields |= backend_of(record.message())
     return [sighting(source, record, fields)]
 
 
