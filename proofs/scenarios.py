@@ -237,13 +237,13 @@ def layers_isolated(after):
 
 @scenario
 def layers_by_name(after):
-    def scaled(x, name, factor):
-        return x * factor if after else x * (len(name) + 2)
+    def scaled(x, layer_name, factor):
+        return x * factor if after else x * (len(layer_name) + 2)
 
     run = compiled(scaled)
     for number in range(12):
-        x, name = torch.ones(4), "q" * (number + 1)
-        yield run(x, "layer" if after else name, torch.tensor(float(number + 3))), x * (number + 3)
+        x, layer_name = torch.ones(4), "q" * (number + 1)
+        yield run(x, "layer" if after else layer_name, torch.tensor(float(number + 3))), x * (number + 3)
 
 
 @scenario

@@ -52,15 +52,15 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
 READING_ORDER = (
     "errors", "late", "likeness", "compile_id", "bounds", "events", "causes", "prefix_grammar", "carriers", "layers", "prefixes", "headers",
     "rules", "scan", "records", "joiner", "record_order", "times", "shape", "sightings", "tables", "rows", "counters", "bulk", "lines",
-    "tracebacks", "readers", "detect", "trace", "sums", "runs", "same", "context", "engine", "live", "streams", "parts", "window", "fingerprint",
-    "phases", "modes", "groups", "versions", "patterns", "models", "model_files", "remedies", "env_file", "env_state", "env_check", "advice",
-    "wording", "series", "timeline", "findings", "raised_limits", "drift", "stories", "baseline", "acceptance", "candidates", "revisit",
-    "profiles", "decision", "measured", "analysis", "members", "statistics", "trials", "gates", "verdict", "published", "diagnosis", "units",
-    "heard", "messages", "notices", "notice_json", "parcels", "digests", "delivery", "codec", "kept_diagnosis", "shelves", "fading", "agenda",
-    "moments", "matchers", "watch_settings", "lifecycle", "pace", "diagnostic_runs", "incidents", "signals", "sight", "windows", "normals",
-    "hourly", "symbols", "retention", "compile_conditions", "rate_conditions", "level_conditions", "return_conditions", "quote_conditions",
-    "mode_conditions", "absence", "conditions", "watched_phases", "retelling", "casebook", "life", "inhibition", "routing", "alerts", "desks",
-    "diagnostic_queue", "commands", "silences", "course", "watch",
+    "tracebacks", "readers", "detect", "trace", "sums", "runs", "same", "context", "engine", "live", "streams", "parts", "window",
+    "fingerprint", "phases", "modes", "groups", "versions", "patterns", "models", "model_files", "remedies", "env_file", "env_state",
+    "env_check", "guard_lines", "advice", "wording", "series", "timeline", "findings", "raised_limits", "drift", "stories", "baseline",
+    "acceptance", "candidates", "revisit", "profiles", "decision", "measured", "analysis", "members", "statistics", "trials", "gates",
+    "verdict", "published", "diagnosis", "units", "heard", "messages", "notices", "notice_json", "parcels", "digests", "delivery", "codec",
+    "kept_diagnosis", "shelves", "fading", "agenda", "moments", "matchers", "watch_settings", "lifecycle", "pace", "diagnostic_runs",
+    "incidents", "signals", "sight", "windows", "normals", "hourly", "symbols", "retention", "compile_conditions", "rate_conditions",
+    "level_conditions", "return_conditions", "quote_conditions", "mode_conditions", "absence", "conditions", "watched_phases", "retelling",
+    "casebook", "life", "inhibition", "routing", "alerts", "desks", "diagnostic_queue", "commands", "silences", "course", "watch",
 )  # fmt: skip
 CORE_LIBRARIES = frozenset({"re2", "hyperscan"})
 IMPURE_MODULES = frozenset(

@@ -298,11 +298,11 @@ part of the code since), and nothing else that torch would advise counts:
 | an event of the right kind | 22 of 24 |
 | advice that is forbidden | none |
 
-Of the eleven others seven were mended, as classes: a limit of a value that has two states only, a function of torch's own that all compiled modules
-share, hooks of what describes a model, a place without a line's number, an exception without a place, a frame behind a break without a reason, and a
-method that Dynamo cannot trace. Four keep torch's own advice on purpose, for nothing in the log shows what the author knew: that lengths are few,
-that a tensor was kept, that a cache grows. What a person picked is the first advice in ten of the 24: where several remedies are possible, the log
-does not tell which.
+Of the eleven others eight were mended, as classes: a limit of a value that has two states only, a function of torch's own that all compiled modules
+share, hooks of what describes a model, a few lengths to run before, a place without a line's number, an exception without a place, a frame behind a
+break without a reason, and a method that Dynamo cannot trace. Three keep torch's own advice on purpose, for nothing in the log shows what the
+author knew: that lengths are few, that a tensor was kept, that a cache grows. What a person picked is the first advice in ten of the 24: where
+several remedies are possible, the log does not tell which.
 
 ## Now
 

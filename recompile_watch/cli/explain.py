@@ -6,14 +6,17 @@ from recompile_watch.cli import exit_status
 from recompile_watch.cli.output import write_result
 from recompile_watch.cli.parsing import nearest
 from recompile_watch.config import load_catalog, load_matcher, load_rules
+from recompile_watch.core.advice import Story, advise
 from recompile_watch.core.analysis import Analysis, Facts
 from recompile_watch.core.causes import parse_reason
 from recompile_watch.core.engine import SourceEngine
 from recompile_watch.core.errors import UsageError
 from recompile_watch.core.events import EXTRA_FIELDS, Event
+from recompile_watch.core.patterns import patterns_of
 from recompile_watch.core.remedies import Catalog
 from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.times import TimeOptions
+from recompile_watch.core.versions import ANY_VERSION
 from recompile_watch.core.wording import CAUSES
 from recompile_watch.report.explanation import (
     explained_cause,
@@ -80,8 +83,10 @@ def _by_message(topic: str, rules: Ruleset, catalog: Catalog) -> str | None:
     event = next((item for item in items if isinstance(item, Event)), None)
     causes = [reason.cause for reason in event.reasons[:1]] if event is not None else []
     if event is None:
-        guard = parse_reason(topic.lstrip("- ")).cause
-        return explained_cause(guard, catalog) if guard not in ("other", "empty") else None
+        guard = parse_reason(topic.lstrip("- "))
+        patterns = patterns_of((guard,), function=None, worst_process=2, phase="unknown")
+        story = Story("recompile", guard.cause, None, None, None, guard.text, (guard,), patterns)
+        return explained_cause(guard.cause, catalog, advise(story, catalog, ANY_VERSION)) if guard.cause not in ("other", "empty") else None
     findings = analysis.report(Facts(), catalog).findings
     advice = next((finding.advice for finding in findings if finding.kind == event.kind), ())
     parts = [explained_kind(event.kind, rules, catalog, advice), *(explained_cause(cause, catalog) for cause in causes if cause in CAUSES)]

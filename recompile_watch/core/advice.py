@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from recompile_watch.core.events import Reason
+from recompile_watch.core.guard_lines import buckets_for, dtype_named, is_of_a_library, operator_named, optimizer_line, state_line, structure_line
 from recompile_watch.core.late import pattern
 from recompile_watch.core.models import Model, ModelSetting, caution_of, where_set
 from recompile_watch.core.patterns import RESUMED, varying_integer
@@ -17,6 +18,7 @@ from recompile_watch.core.versions import VersionRange
 
 MAX_ADVICE = 5
 MAX_SOURCES = 64
+MAX_GUARD_CHARS = 2000  # a guard that is longer names nothing that a person could paste
 _TENSOR = pattern(
     r"tensor '(?P<source>.+?)' (?:size|strides?|dtype|rank|requires_grad|dispatch key set|(?:Tensor )?device index) mismatch"
     r"(?: at index (?P<dim>\d+))?"
@@ -24,6 +26,11 @@ _TENSOR = pattern(
 _EQUALS = pattern(r"(?P<source>.+?) (?:==|!=) .+")
 _SIZE = pattern(r"(?:2 <= |\()?(?P<source>[\w.\[\]'\"]+?)\.size\(\)\[(?P<dim>\d+)\]")
 _ROOTED = pattern(r"(?P<root>[A-Za-z_]\w*)(?P<rest>(?:[.\[].*)?)", re.DOTALL)
+_ONE = r"((?:[LG]\['\w+'\]|[A-Za-z_]\w*)(?:\.(?!_base\b)\w+|\[\d+\]|\['\w+'\])*)"
+_ALIAS = pattern(rf"{_ONE} ?should not alias|{_ONE}\._base\b|\"{_ONE}\"\]$| is {_ONE}$")
+_WRAPPER = pattern(r"[\\/]torch[\\/]_dynamo[\\/]external_utils\.py$")
+_OF_MODULES = frozenset({"forward", "__call__", "_call_impl", "_wrapped_call_impl"})
+_GRAPH_INPUT = pattern(r"\b(?:arg|primals_)\d+")
 # What may stand in a line that a person pastes into a shell: names, attributes, indices, keys.
 _PLAIN_SOURCE = pattern(r"[LG]\['\w+'\](?:\.\w+|\[\d+\]|\['[\w.-]+'\])*")
 
@@ -53,7 +60,8 @@ class Story:
     limits: recompile limits that the log prints. model: the model it is about. break_at: the graph break that made a
     frame of it. setting, instead: the name of a setting that it is about, and what to do instead of setting it. mend: what
     to paste against a mistake in an env file. batch: what sets the size of its model's batches. stage: where in the compiler
-    it failed (``tracebacks.Failure``).
+    it failed (``tracebacks.Failure``). limit: the recompile limit that the function ran into, if the log prints it.
+    is_accumulated: it is the limit of all entries of the code. backend: the one whose own code raised, where it is not torch's.
     """
 
     kind: str
@@ -72,6 +80,9 @@ class Story:
     mend: str | None = None
     batch: ModelSetting | None = None
     stage: str | None = None
+    limit: int | None = None
+    is_accumulated: bool = False
+    backend: str | None = None
 
     @property
     def newest(self) -> str:
@@ -146,18 +157,68 @@ def _made(remedy: Remedy, words: _Words) -> Advice | None:
 
 
 def _function(story: Story) -> str:
+    if _is_wrapper(story):
+        return "the compiled module"
     resumed = RESUMED.search(story.function or "")
     return resumed["name"] if resumed else story.function or "the compiled function"
 
 
+def _is_wrapper(story: Story) -> bool:
+    """True for the frame that torch puts around a module of its own, such as ``nn.Linear``, when it compiles it."""
+    return story.function is not None and story.file is not None and _WRAPPER.search(story.file) is not None
+
+
+def _callee(story: Story) -> str:
+    """What the program calls, as code: a module by its name there, for its ``forward`` is called by torch."""
+    name = _function(story)
+    return name if name.isidentifier() and name not in _OF_MODULES else "model" if name in _OF_MODULES or _is_wrapper(story) else "compiled"
+
+
+def _made_at(story: Story) -> str:
+    if story.place is None:
+        return "inside the compiled function"
+    return f"in your own code that leads to {story.place}" if is_of_a_library(story.file) else f"at {story.place}"
+
+
+def _holder(story: Story) -> str:
+    """The function that a decorator belongs on: one of the program's own, never one of torch or of Python."""
+    name = _function(story)
+    if is_of_a_library(story.file):
+        return f"your own function that leads to {name} ({story.place} is a library's)"
+    return f"{name}, at {story.place}" if story.place else name
+
+
 def _attribute(story: Story) -> str | None:
     source = _source_text(story.newest)
-    return source and (code_name(source) or source)
+    return (code_name(source) or source) if source and "___stack" not in source else None
 
 
 def _variants(story: Story) -> int:
-    """How many values of the guard were seen, the newest included."""
-    return len({guard.text for guard in story.guards}) + 1
+    """How many values of the guard were seen, the newest included; where a limit was hit, as many entries as it allows and one more."""
+    entries = story.limit if story.limit is not None and story.kind != "recompile" else 0
+    return max(len({guard.text for guard in story.guards}), entries) + 1
+
+
+def _limit(story: Story) -> int:
+    """A limit that has room for all variants, and more than the one that was too low."""
+    return max(16, 8 * -(-_variants(story) // 8), 2 * (story.limit or 0), *story.limits)
+
+
+def _limit_key(story: Story, name: str) -> str:
+    return f"accumulated_{name}" if story.is_accumulated else name
+
+
+def _alias(story: Story) -> str | None:
+    """The tensor that shares memory with another: the last that the guard names, or the one whose base it is about."""
+    match = _ALIAS.search(story.newest[:MAX_GUARD_CHARS])
+    return code_name(next(group for group in match.groups() if group)) if match else None
+
+
+def _to_gpu(story: Story) -> str:
+    """How a tensor on the CPU gets onto the GPU: an input of the graph before the call, another where it is made."""
+    if _GRAPH_INPUT.search(story.reason):
+        return "model.to('cuda'); x = x.to('cuda', non_blocking=True)  # before the compiled call: one of its inputs is on the CPU"
+    return f"torch.tensor(value, device='cuda')  # {_made_at(story)}; or .to('cuda', non_blocking=True) outside the compiled function"
 
 
 def _sources(story: Story) -> list[str]:
@@ -231,6 +292,13 @@ def code_name(source: str) -> str | None:
     return source if re.fullmatch(r"(?!___)\w+(?:\.\w+|\[\d+\]|\['[\w.-]+'\])*", source) else None
 
 
+def _padded(story: Story) -> str:
+    """The size that is to be padded, as code."""
+    match = _TENSOR.match(story.newest) or _SIZE.match(story.newest)
+    name = code_name(match["source"]) if match and match["dim"] is not None else None
+    return f"{name}.shape[{match['dim']}]" if match and name else "x.shape[dim]"
+
+
 def _marks(guards: Iterable[Reason], call: str) -> str | None:
     """``torch._dynamo.mark_dynamic(x, 0)``, one for each tensor and dimension whose size changed."""
     found = []
@@ -272,7 +340,21 @@ def _has_no_switch(model: Model, found: ModelSetting) -> bool:
 MAKERS: dict[str, Callable[[Story], str | None]] = {
     "function": _function,
     "place": lambda story: story.place,
-    "made_at": lambda story: f"at {story.place}" if story.place else "inside the compiled function",
+    "made_at": _made_at,
+    "callee": _callee,
+    "holder": _holder,
+    "structure": lambda story: structure_line(story.newest[:MAX_GUARD_CHARS]),
+    "state_line": lambda story: state_line(story.newest),
+    "dtype": lambda story: dtype_named(story.guards[0].text if story.guards else story.reason),
+    "optimizer_line": lambda story: optimizer_line(story.file, story.guards[0].text if story.guards else story.reason),
+    "alias": _alias,
+    "to_gpu": _to_gpu,
+    "backend": lambda story: story.backend,
+    "buckets": lambda story: buckets_for(guard.text for guard in story.guards),
+    "padded": _padded,
+    "broken_on": lambda story: f"this ({story.reason})" if story.reason else "what breaks the graph",
+    "operator": lambda story: operator_named(story.reason),
+    "printer": lambda story: "warnings.warn" if "warnings.warn" in story.reason else "print",
     "guard": lambda story: story.newest,
     "reason": lambda story: story.reason,
     "attribute": _attribute,
@@ -282,7 +364,10 @@ MAKERS: dict[str, Callable[[Story], str | None]] = {
     "sources": lambda story: ",".join(_sources(story)),
     "source_pattern": lambda story: _source_pattern(story, _sources(story)),
     "variants": lambda story: str(_variants(story)),
-    "limit": lambda story: str(max(16, 8 * -(-_variants(story) // 8))),
+    "limit": lambda story: str(_limit(story)),
+    "own_limit": lambda story: None if story.is_accumulated else str(_limit(story)),
+    "limit_key": lambda story: _limit_key(story, "recompile_limit"),
+    "old_limit_key": lambda story: _limit_key(story, "cache_size_limit"),
     "printed_limit": lambda story: str(min(story.limits)) if story.limits else None,
     "raised_limit": lambda story: str(max(story.limits)) if len(story.limits) > 1 else None,
     "break_at": lambda story: story.break_at,

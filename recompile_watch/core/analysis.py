@@ -20,11 +20,11 @@ from recompile_watch.core.remedies import Catalog
 from recompile_watch.core.rules import SEVERITIES, Ruleset
 from recompile_watch.core.series import Numbers, Series
 from recompile_watch.core.sightings import TableRows
-from recompile_watch.core.stories import Stories
+from recompile_watch.core.stories import Stories, shown_versions
 from recompile_watch.core.sums import Sums
 from recompile_watch.core.timeline import Timeline, TimeSlices
 from recompile_watch.core.times import moment_of
-from recompile_watch.core.versions import ANY_VERSION, Version, VersionRange, exactly, version_of
+from recompile_watch.core.versions import Version, VersionRange, exactly, version_of
 
 MAX_GROUPS = 5_000
 MAX_COMPILES = 20_000
@@ -241,11 +241,11 @@ class Analysis:
         if group is None:
             return None
         group.add_unseen(left_out, phases)
-        torch = exactly(version) if version is not None else self._shown_versions()
+        torch = exactly(version) if version is not None else shown_versions(self._groups.values())
         return self._finding(group, Stories(self._groups.values(), catalog, frozenset(self._printed_limits), torch), catalog, version, torch)
 
     def _findings(self, catalog: Catalog, version: Version | None, env_files: tuple[EnvFile, ...]) -> Iterator[Finding]:
-        torch = exactly(version) if version is not None else self._shown_versions()
+        torch = exactly(version) if version is not None else shown_versions(self._groups.values())
         groups = [*self._groups.values()]
         groups += gathered([*drift_events(groups, env_files, catalog), *env_events(env_files, catalog, torch)])
         groups += gathered(limit_events(groups, catalog.models, self._printed_limits))
@@ -254,14 +254,9 @@ class Analysis:
 
     def _finding(self, group: Group, stories: Stories, catalog: Catalog, version: Version | None, torch: VersionRange) -> Finding:
         advice = advise(stories.of(group), catalog, torch) if catalog.cases else ()
-        return self._wording.finding(group, self._headroom(group), version, advice=advice, model=catalog.models.of(group.first))
-
-    def _shown_versions(self) -> VersionRange:
-        """The versions of torch that print what the log holds: the limit was renamed in 2.7."""
-        names = {str(group.values.get("limit_name")) for group in self._groups.values()}
-        if any("recompile_limit" in name for name in names):
-            return VersionRange((2, 7), None)
-        return VersionRange((2, 0), (2, 7)) if any("cache_size_limit" in name for name in names) else ANY_VERSION
+        return self._wording.finding(
+            group, self._headroom(group), version, advice=advice, model=catalog.models.of(group.first), is_raised=stories.is_raised(group)
+        )
 
     def _find(self, event: Event) -> None:
         group = self._group(event)
@@ -277,7 +272,13 @@ class Analysis:
     def _group(self, event: Event) -> Group:
         """The group of an event, remembered: a storm repeats few guards very often."""
         reason = event.reasons[0].text if event.reasons else None
-        raw: tuple[object, ...] = (event.kind, event.function, event.file, reason, event.extra.get("refused"))
+        raw: tuple[object, ...] = (
+            event.kind,
+            event.function,
+            event.file,
+            reason,
+            event.extra.get("refused") and (event.extra.get("limit_name") or True),
+        )
         if event.kind != "recompile":
             raw = (*raw, *[str(event.extra.get(name)) for name in _SUBJECT_FIELDS])
         group = self._recent.get(raw)

@@ -310,6 +310,8 @@ class Casebook:
         places = [place] if place != NOWHERE else []
         if not places and incident.kind == "recompile_limit_error":  # torch warns of the function, then raises without naming it
             places = [_place(hit.function, hit.file) for hit in self.of_kinds(("recompile_limit_hit",))[:2]]
+        if incident.kind == LIMIT_KIND:
+            yield from (item for error in self.of_kinds(("recompile_limit_error",)) if error is not incident for item in self.events_of(error))
         for name in (name for place in places for name in list(self._by_place.get(place, ()))[-MAX_NEAR:]):
             other = self.shelf.get(name)
             if other is not None and other is not incident and other.kind in _STORY_KINDS:

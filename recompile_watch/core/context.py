@@ -261,7 +261,7 @@ class Context:
         if before is not None:
             before.waits = False
             if event.kind == "recompile_limit_hit" and is_refused_by(before.event, event):
-                before.event = before.event._replace(extra={**before.event.extra, "refused": True})
+                before.event = before.event._replace(extra={**before.event.extra, "refused": True, **_which(event)})
             elif before.rule.endswith(".item") and event.kind == "graph_break" and is_same_place(before.event, event):
                 before.drop = True
         if rule == "torch.recompile_error":
@@ -342,6 +342,12 @@ def _each(item: _Held | TableRows | Sums | Stretch) -> list[_Held]:
         case Stretch():
             return [_Held(event, "context.stretch", False) for event in item.events()]
     return []
+
+
+def _which(hit: Event) -> dict[str, object]:
+    """The name of a limit that is not the usual one, for the recompile that it refused."""
+    name = hit.extra.get("limit_name")
+    return {"limit_name": name} if "accumulated" in str(name) else {}
 
 
 def _keep(found: dict[_K, _V], key: _K, value: _V, most: int) -> None:

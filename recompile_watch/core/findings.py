@@ -143,13 +143,15 @@ class Wording:
 
     def finding(
         self, group: Group, headroom: Headroom | None, torch_version: Version | None, *, advice: tuple[Advice, ...] = (), model: str | None = None,
+        is_raised: bool = False,
     ) -> Finding:  # fmt: skip
-        """The group as it is shown."""
+        """The group as it is shown. is_raised: the recompile limit that it is about became an exception."""
         key, first = group.key, group.first
         headroom = None if group.has_raised else headroom  # what raised left no entry
         has_line = first.line_no is not None
         rules = self.rules_for(first)
-        rule_title, rule_why = (rules[0].title, rules[0].why) if rules else (None, None)
+        plain = next((rule for rule in rules if rule.id == f"torch.{key.kind}"), rules[0] if rules else None)  # what holds for the kind in general
+        rule_title, rule_why = (plain.title, plain.why) if plain else (None, None)
         return Finding(
             id=fingerprint(key.kind, key.function, key.file, key.subject), kind=key.kind,
             severity=self.severity(group, headroom), title=title_of(group, rule_title),
@@ -157,7 +159,7 @@ class Wording:
             cause=cause_of(first), count=group.count, refused=group.refused, first_time=group.span.first, last_time=group.span.last,
             phase=group.phase, headroom=headroom, compile_seconds=None if group.seconds is None else round(group.seconds, 6),
             evidence=tuple(Evidence(event.source, event.line, evidence_text(event)) for event in group.evidence()),
-            consequence=consequence_of(group, rule_why, torch_version),
+            consequence=consequence_of(group, rule_why, torch_version, is_raised=is_raised),
             ranks=tuple(sorted(group.ranks)), processes=tuple(sorted(group.pids)), symbols=tuple(sorted(group.symbols)), advice=advice,
         )  # fmt: skip
 

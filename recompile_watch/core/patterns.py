@@ -29,6 +29,8 @@ _BESIDE = pattern(
 _SHARED = pattern(r"torch[\\/]_dynamo[\\/]external_utils\.py$")
 _TO_ZERO_OR_ONE = pattern(r" size mismatch at index \d+\. expected \d+, actual [01]\b")
 DYNAMIC_BY_ITSELF = frozenset({"size_mismatch", "int_value", "float_value"})
+_KEY_SETS = pattern(r"dispatch key set mismatch\. expected DispatchKeySet\((?P<expected>[^)]*)\), actual DispatchKeySet\((?P<actual>[^)]*)\)")
+_DEVICES = frozenset({"CPU", "CUDA", "HIP", "XPU", "MPS", "HPU", "XLA", "MTIA", "Meta", "PrivateUse1", "IPU", "VE", "Lazy", "Vulkan", "FPGA", "MAIA"})
 _TWO_STATES = frozenset({"bool_value", "grad_mode", "autocast", "global_state", "requires_grad", "dispatch_keys"})
 
 
@@ -42,14 +44,13 @@ def patterns_of(guards: Sequence[Reason], *, function: str | None, worst_process
     cause = guards[-1].cause if guards else ""
     if function is not None and RESUMED.search(function):
         found.add("resumed_frame")
-    if file is not None and _BESIDE.search(file):
-        found.add("beside_the_model")
-    if file is not None and _SHARED.search(file):
-        found.add("shared_wrapper")
+    found |= _of_file(file or "")
     if cause in DYNAMIC_BY_ITSELF and worst_process <= 1 and len(set(texts)) <= 1:
         found.add("first_dynamic_step")
         if _TO_ZERO_OR_ONE.search(texts[-1]):
             found.add("to_zero_or_one")
+    if cause == "dispatch_keys":
+        found |= _key_patterns(texts[-1])
     if cause in _TWO_STATES and len(set(texts)) <= 2:
         found.add("two_states")
     shapes = (match for text in texts if ".size()[" in text and "._base." not in text and (match := _DUCK.fullmatch(text)))
@@ -67,6 +68,27 @@ def patterns_of(guards: Sequence[Reason], *, function: str | None, worst_process
     elif len(guards) == 1 and _names_its_entry(guards[0]):
         found.add("per_layer_index")
     return frozenset(found)
+
+
+def _key_patterns(text: str) -> set[str]:
+    """What the two sets of dispatch keys of a guard differ in: torch compares them before it compares devices."""
+    match = _KEY_SETS.search(text)
+    if match is None:
+        return set()
+    expected, actual = ({key.strip() for key in match[side].split(",")} for side in ("expected", "actual"))
+    changed = expected ^ actual
+    if expected & _DEVICES and actual & _DEVICES and changed & _DEVICES:
+        return {"other_device"}
+    if any(key.startswith("Autocast") for key in changed):
+        return {"autocast_keys"}
+    if changed & {"Conjugate", "Negative"}:
+        return {"lazy_view"}
+    return {"inference_tensor"} if changed and all(key == "ADInplaceOrView" or key.startswith("Autograd") for key in changed) else set()
+
+
+def _of_file(file: str) -> set[str]:
+    """What the place of the function tells."""
+    return {name for name, place in (("beside_the_model", _BESIDE), ("shared_wrapper", _SHARED)) if place.search(file)}
 
 
 def varying_integer(texts: Sequence[str]) -> tuple[str, int, list[int]] | None:

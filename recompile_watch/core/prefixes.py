@@ -206,7 +206,7 @@ def _fronts(raw: bytes, front: bytes, torch: list[int]) -> list[int]:
     """Where in a line of several of torch's prefixes others begin that were joined with it: with the same front, and none of torch's behind it."""
     if len(torch) < 2 or len(front.strip()) < _MIN_FRONT:
         return []
-    form = re.compile(rb"(?<=\s)" + front_form(front.rstrip()) + rb"\s*(?=\S)")
+    form = re.compile(rb"(?<=\s)" + front_form(front.strip()) + rb"\s*(?=\S)")
     return [match.start() for match in form.finditer(raw, torch[0]) if match.end() not in torch]
 
 

@@ -10,7 +10,7 @@ from recompile_watch.core.late import pattern
 from recompile_watch.core.prefix_grammar import GLOG
 from recompile_watch.core.records import Record
 from recompile_watch.core.sightings import Fields, Sighting, decode, sighting, text_or_none
-from recompile_watch.core.tracebacks import failure_of
+from recompile_watch.core.tracebacks import backend_of, failure_of, operation_of
 
 _CACHED_LINES = 10_000
 _CACHED_BYTES = 512  # of each; a longer one is parsed again
@@ -152,6 +152,8 @@ def _read_graph_break(source: str, reasons_of: Reasons, record: Record, fields: 
     reason = fields.get("reason")
     if isinstance(reason, str):
         fields["reason"] = _first_reason_line(reason)
+    if (operation := operation_of(message)) is not None:
+        fields["operation"] = operation
     is_whole = fields.get("file") is not None or (not record.unterminated and _HINT_WITHOUT_PLACE.search(message) is not None)
     return [sighting(source, record, fields, partial=not is_whole or record.match is None or (record.cut and record.unterminated))]
 
@@ -176,7 +178,7 @@ def _read_cudagraph_skip(source: str, reasons_of: Reasons, record: Record, field
     reason = found["reason"] if found else ""
     while (again := re.match(r"(?:skipping|disabling) cudagraphs due to ", reason)) is not None:
         reason = reason[again.end() :]
-    head, tail, found_from = reason.partition("Found from")
+    head, tail, _ = reason.partition("Found from")
     head = head.strip().split("\n")[0]
     if tail:
         head = head.removesuffix(".").rstrip()
@@ -188,16 +190,12 @@ def _read_cudagraph_skip(source: str, reasons_of: Reasons, record: Record, field
     fields["instances"] = int(instances[1]) if instances else None
     fields["reason"] = head.strip()
     stack = frames(record.sure_message())
-    place = None if stack else _PLACE.search(found_from)
     if stack:
         fields["file"], fields["line_no"], fields["function"] = stack[-1]
-    elif place is not None:
-        fields["file"], fields["line_no"] = place["file"], int(place["line"])
-    partial = not head.strip() or (record.cut and record.unterminated) or (bool(tail) and not stack and place is None)
+    partial = not head.strip() or (record.cut and record.unterminated) or (bool(tail) and fields.get("file") is None)
     return [sighting(source, record, fields, partial=partial)]
 
 
-_PLACE = pattern(r'^[ :]*\s*File "(?P<file>[^"\n]{1,300})", line (?P<line>\d{1,9})[ \t]*(?:\n|$)')  # a person left the function out
 _TELLS_OF_SKIP = pattern(r"mutated inputs(?:,| [a-z])")  # somebody's sentence goes on where torch's ends
 
 
@@ -223,6 +221,7 @@ def _read_exception(source: str, reasons_of: Reasons, record: Record, fields: Fi
         stack = frames(code[0]) if code else []
         if stack:
             fields["file"], fields["line_no"], fields["function"] = stack[-1]
+    fields |= backend_of(record.message())
     return [sighting(source, record, fields)]
 
 

@@ -1,6 +1,6 @@
 """Groups become stories: what the log shows about each finding, gathered from all groups of the same function."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from recompile_watch.core.advice import Story
 from recompile_watch.core.causes import parse_reason
@@ -8,13 +8,16 @@ from recompile_watch.core.compile_id import parse_compile_id
 from recompile_watch.core.events import Event, Reason
 from recompile_watch.core.findings import DEFAULT_LIMIT, LIMIT_KIND, cause_of
 from recompile_watch.core.fingerprint import normalised
-from recompile_watch.core.groups import Group
+from recompile_watch.core.groups import Group, GroupKey
 from recompile_watch.core.patterns import RESUMED, patterns_of
 from recompile_watch.core.remedies import Catalog
+from recompile_watch.core.same import PAIR_BYTES
 from recompile_watch.core.sightings import text_or_none
-from recompile_watch.core.versions import VersionRange
+from recompile_watch.core.versions import ANY_VERSION, VersionRange
 
 THREAD_LOCAL_SINCE = (2, 12)  # torch._dynamo.config overrides hold in the thread that made them
+# Causes with as many values as the program has: a higher limit is a cure for these only.
+_FINITE = frozenset({"str_value", "object_identity", "type_identity", "parameter_size", "closure_or_global", "dict_keys"})
 _RECOMPILES = ("recompile", LIMIT_KIND, "recompile_limit_error")
 
 
@@ -29,7 +32,17 @@ class Stories:
         self._of_function: dict[tuple[str | None, str | None], list[Group]] = {}
         self._overwritten: set[str | None] = set()
         self._hits: list[Group] = []
+        self._errors: list[Event] = []
+        self._raised: set[int] = set()
         for group in groups:
+            if group.key.kind == "recompile_limit_error":
+                self._errors += [group.first, group.last]
+            if (
+                group.key.kind == "limit_not_in_force"
+                and group.first.extra.get("cause") is None
+                and isinstance(raised := group.first.extra["raised"], int)
+            ):
+                self._raised.add(raised)
             if group.key.kind == LIMIT_KIND:
                 self._hits.append(group)
             if group.key.kind in _RECOMPILES:
@@ -41,11 +54,14 @@ class Stories:
             if group.key.kind == "cudagraph_overwritten_error" or group.first.extra.get("cause") == "cudagraph_overwritten":
                 self._overwritten.add(self._catalog.models.of(group.first))
 
+        self._raised_hits = {self._hit_before(error) for error in self._errors}
+
     def of(self, group: Group) -> Story:
         """The story of one group."""
         told, group = group, self._cause_of_error(group)
         first = group.first
-        guards = self._guards(group) if group.key.kind in _RECOMPILES else _table_guards(first)
+        guards = self._guards(group) if group.key.kind in _RECOMPILES else _own_guards(first)
+        limit, limit_name = self._limit_of(group)
         patterns = patterns_of(guards, function=group.key.function, worst_process=group.worst_process, phase=group.phase, file=first.file)
         model = self._catalog.model(self._catalog.models.of(first))
         resumed = RESUMED.search(group.key.function or "")
@@ -57,12 +73,36 @@ class Stories:
             guards, patterns | self._wider_patterns(group) | ({"broken_function"} if break_at else set()), self._limits_of(first),
             model, break_at, setting, text_or_none(first.extra.get("why")) or self._catalog.ineffective.get(setting or ""),
             text_or_none(first.extra.get("mend")), self._catalog.models.batch_of(model), text_or_none(first.extra.get("stage")),
+            limit, "accumulated" in limit_name, text_or_none(first.extra.get("backend")) if told.key.kind == "compile_error" else None,
         )  # fmt: skip
+
+    def is_raised(self, group: Group) -> bool:
+        """True for a limit hit that became an exception: torch warns of the function, then it raises, most often without naming it."""
+        return group.key.kind == LIMIT_KIND and group.key in self._raised_hits
+
+    def _hit_before(self, error: Event) -> GroupKey | None:
+        """The limit hit that stands in front of an exception in the same process."""
+        before = [
+            (event.offset, hit.key)
+            for hit in self._hits
+            for event in (hit.first, hit.last)
+            if (event.source, event.rank) == (error.source, error.rank) and 0 < error.offset - event.offset < PAIR_BYTES
+        ]
+        return max(before, key=lambda one: one[0])[1] if before else None
+
+    def _limit_of(self, group: Group) -> tuple[int | None, str]:
+        """The limit that the group's function ran into, and its name, as far as the log prints them."""
+        if group.key.kind not in _RECOMPILES:
+            return None, ""
+        hits = [group, *self._of_function.get((group.key.function, group.key.file), [])]
+        hit = next((one for one in hits if isinstance(one.values.get("limit"), int)), None)
+        limit = hit.values["limit"] if hit is not None else None
+        return (limit, str(hit.values.get("limit_name"))) if hit is not None and isinstance(limit, int) else (None, "")
 
     def _limits_of(self, event: Event) -> frozenset[int]:
         """The recompile limits that the log prints; of a limit that is not in force that one and the one that is."""
         raised, limit = event.extra.get("raised"), event.extra.get("limit")
-        return frozenset({raised, limit}) if isinstance(raised, int) and isinstance(limit, int) else self._limits
+        return frozenset({raised, limit}) if isinstance(raised, int) and isinstance(limit, int) else self._limits | self._raised
 
     def _cause_of_error(self, group: Group) -> Group:
         """The limit hit that an exception is about, when the log shows one only: torch warns, then it raises."""
@@ -102,7 +142,12 @@ class Stories:
         """The patterns that only other groups show."""
         found = set()
         may_be_threads = self._torch.end is None or self._torch.end > THREAD_LOCAL_SINCE
-        if group.values.get("limit") == DEFAULT_LIMIT and may_be_threads and any(limit > DEFAULT_LIMIT for limit in self._limits):
+        if group.has_raised:
+            found.add("raised")
+        if group.key.kind == "compile_error" and group.first.extra.get("backend") not in (None, "inductor"):
+            found.add("foreign_backend")
+        limits = self._limits | (self._raised if _cause(group) in _FINITE else frozenset())
+        if group.values.get("limit") == DEFAULT_LIMIT and may_be_threads and any(limit > DEFAULT_LIMIT for limit in limits):
             found.add("limit_raised_elsewhere")
         if any(reason.cause == "parameter_size" for reason in group.widest):
             found.add("other_parameter_sizes")
@@ -113,8 +158,15 @@ class Stories:
         return found
 
 
-def _table_guards(event: Event) -> tuple[Reason, ...]:
-    """The guards of the function that a profiler's table shows compiled again most often, in the order of its lines."""
+def _cause(group: Group) -> str | None:
+    reasons = group.last.reasons or group.first.reasons
+    return reasons[0].cause if reasons else None
+
+
+def _own_guards(event: Event) -> tuple[Reason, ...]:
+    """The guard that forbade a recompile; of a profiler's table those of the function that it shows compiled again most often."""
+    if event.kind == "recompile_forbidden":
+        return event.reasons[:1]
     rows = event.extra.get("recompiles")
     if event.kind != "profiler_report" or not isinstance(rows, list) or not rows:
         return ()
@@ -133,7 +185,23 @@ def _entry(reason: Reason) -> int:
 
 def _message(event: Event) -> str:
     if event.reasons:
-        return event.reasons[0].text
+        operation = event.extra.get("operation")
+        return f"{event.reasons[0].text}: {operation}" if isinstance(operation, str) else event.reasons[0].text
     message = str(event.extra.get("message") or "")
     name = event.extra.get("exception")
     return f"{name}: {message}" if event.kind == "compile_error" and isinstance(name, str) else message
+
+
+def shown_versions(groups: Collection[Group]) -> VersionRange:
+    """The versions of torch that print what the log holds: 2.7 renamed the limit, and took ``L['…']`` off the sources in guards."""
+    names = {str(group.values.get("limit_name")) for group in groups}
+    if any("recompile_limit" in name for name in names):
+        return VersionRange((2, 7), None)
+    is_old = any("cache_size_limit" in name for name in names) or any(_has_old_source(group) for group in groups)
+    return VersionRange((2, 0), (2, 7)) if is_old else ANY_VERSION
+
+
+def _has_old_source(group: Group) -> bool:
+    """True for a guard on a local as torch before 2.7 prints it: ``tensor 'L['x']' size mismatch …``."""
+    is_recompile = group.key.kind in ("recompile", LIMIT_KIND)
+    return is_recompile and any("L['" in reason.text and not reason.text.startswith("Cache line") for reason in group.last.reasons[:1])

@@ -156,3 +156,29 @@ def _stage_of(module: str, function: str) -> str | None:
     if any(_RUNS.match(f"{module} {name}") is not None for name in ((function,) if function else _RUNNING)):
         return None
     return next((stage for stage, frames in _STAGES if frames.match(place) is not None), None)
+
+
+# What Dynamo met, which torch from 2.7 on names in the explanation only.
+_OPERATION = pattern(
+    rb"(?m)^\s*(?:Explanation: [^\n`]{0,120}?(?:builtin(?: operator)?|function|[Oo]perator|enter an?|method) "
+    rb"`(?:<function )?(?P<traced>(?:<unknown module>\.)?[^`\s]{1,80}?)\.?(?: at 0x\w+>)?`"
+    rb"|Developer debug context: unsupported operator: (?P<unsupported>\S{1,80}))"
+)
+
+
+def operation_of(message: bytes) -> str | None:
+    """The function or operator that Dynamo could not trace, as torch from 2.7 on explains a graph break; None where it names none."""
+    match = _OPERATION.search(message)
+    return (match["traced"] or match["unsupported"]).decode("utf-8", "replace") if match else None
+
+
+_BACKEND = pattern(rb"\bBackendCompilerFailed\b: (?:backend='(?P<name>[\w.<>-]{1,80})'|(?P<old>[\w.]{1,80})) raised:?")
+# Backends that torch brings, and what its own wrappers call theirs.
+_OF_TORCH = frozenset({"inductor", "compile_fn", "compile_fx", "cudagraphs", "eager", "debug_wrapper", "inner_compile"})
+
+
+def backend_of(message: bytes) -> dict[str, object]:
+    """The backend whose code raised, as a field of the event, where the message names one that is not torch's own."""
+    match = _BACKEND.search(message)
+    name = (match["name"] or match["old"]).decode("utf-8", "replace") if match else None
+    return {"backend": name} if name is not None and name not in _OF_TORCH and not name.startswith(("aot_", "_", "<")) else {}

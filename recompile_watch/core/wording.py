@@ -8,9 +8,12 @@ from collections.abc import Callable
 
 from recompile_watch.core.events import Event
 from recompile_watch.core.groups import Group
+from recompile_watch.core.late import pattern
 from recompile_watch.core.patterns import RESUMED
 
 _SUFFIX = 90
+_LIMIT_RAISED = "The limit became an exception (fullgraph=True, or fail_on_recompile_limit_hit): the call failed, and nothing ran in eager mode."
+_OFTEN_NONE = pattern(r"^\S+ is (?:not )?None$")
 
 CAUSES = {
     "size_mismatch": "a tensor's size changed",
@@ -58,6 +61,9 @@ _BY_CAUSE = {
     "closure_or_global": "Each new value compiles again, up to the limit.",
     "container_length": "Each new length compiles again, up to the limit.",
     "stride_mismatch": "Each memory layout compiles again, and dynamic=True does not help.",
+    "requires_grad": "One compile for each state is normal; a layer that comes first often gets an input without gradient, those behind it one with.",
+    "dtype_mismatch": "Each dtype compiles again: of a model that should have one, two dtypes are often a mistake.",
+    "rank_mismatch": "Each number of dimensions compiles again; torch never makes it dynamic.",
     "grad_mode": "One compile for each state is normal; more means that the state differs between call sites.",
     "autocast": "One compile for each state is normal; more means that the state differs between call sites.",
     "symbolic_shape": "Each side of a condition on sizes needs a graph of its own, which is normal.",
@@ -78,6 +84,12 @@ PATTERNS = {
     "beside_the_model": "the function computes nothing with tensors",
     "shared_wrapper": "the function is torch's own, and all that is compiled shares it",
     "cascade": "a CUDA graph output was overwritten before",
+    "raised": "error_on_recompile makes an exception of it",
+    "other_device": "the tensor came from another device",
+    "inference_tensor": "the tensor was made under torch.inference_mode(), or ceased to be",
+    "autocast_keys": "autocast was switched, which older versions show on each tensor",
+    "foreign_backend": "the backend is not one of torch's",
+    "lazy_view": "the tensor is a conjugated or negated view, or ceased to be",
 }
 _DEFAULT_RECOMPILE = "Every new value of what this guard checks compiles again, up to the recompile limit; calls wait meanwhile."
 
@@ -103,7 +115,7 @@ def evidence_text(event: Event) -> str:
             limit = f"hit config.{extra.get('limit_name') or 'recompile_limit'} ({_shown(extra.get('limit'))})"
             return f"torch._dynamo {limit}" + (f"; last reason: {reason}" if reason else "") + f"; function '{name}'{place}"
         case "graph_break":
-            return f"Graph break{place}: {reason}"
+            return f"Graph break{place}: {_broken(reason, event)}"
         case "cudagraph_skip":
             instances = f" ({extra['instances']} instances)" if extra.get("instances") else ""
             return f"skipping cudagraphs due to {reason}{instances}" + (f"; found from {name}{place}" if event.file else "")
@@ -120,22 +132,27 @@ def evidence_text(event: Event) -> str:
     return "; ".join(part for part in (event.kind.replace("_", " "), fields, said, where) if part)
 
 
+def _broken(reason: str, event: Event) -> str:
+    """Why torch broke the graph, with what it met there, which torch from 2.7 on says apart."""
+    operation = event.extra.get("operation")
+    return f"{reason}: {operation}" if operation else reason
+
+
 def title_of(group: Group, rule_title: str | None) -> str:
     """A short sentence that names the thing itself."""
     namer = _TITLES.get(group.key.kind)
     return namer(group) if namer else (rule_title or group.key.kind.replace("_", " ").capitalize())
 
 
-def consequence_of(group: Group, rule_why: str | None, torch_version: tuple[int, int] | None) -> str:
-    """What it means for the program, in one sentence."""
+def consequence_of(group: Group, rule_why: str | None, torch_version: tuple[int, int] | None, *, is_raised: bool = False) -> str:
+    """What it means for the program, in one sentence. is_raised: the limit that was hit became an exception."""
     match group.key.kind:
         case "recompile_limit_hit":
-            return _after_limit(group, torch_version)
+            return _LIMIT_RAISED if is_raised else _after_limit(group, torch_version)
         case "recompile" if group.has_raised:
             return "error_on_recompile turns a recompile into an exception: the call failed."
         case "recompile":
-            cause = group.first.reasons[0].cause if group.first.reasons else "empty"
-            return cause_means(cause)
+            return _recompile_means(group)
         case "compile_mode" if group.first.extra.get("compiled") is None:
             return "The log does not say whether the model was compiled in the end."
         case "compile_mode" if group.first.extra["compiled"]:
@@ -151,6 +168,13 @@ def consequence_of(group: Group, rule_why: str | None, torch_version: tuple[int,
         case "bot_error":
             return "What the bot was doing for this symbol, or in this cycle, did not finish."
     return rule_why or "See the evidence."
+
+
+def _recompile_means(group: Group) -> str:
+    newest = group.first.reasons[0] if group.first.reasons else None
+    if newest is not None and _OFTEN_NONE.search(newest.text):
+        return "One compile with the object and one without it: two at most, which is usually fine."
+    return cause_means(newest.cause if newest is not None else "empty")
 
 
 def _after_limit(group: Group, version: tuple[int, int] | None) -> str:
@@ -176,6 +200,8 @@ def shown_function(name: str) -> str:
 
 
 def _name(group: Group) -> str:
+    if (group.key.file or "").endswith("torch/_dynamo/external_utils.py"):
+        return f"A compiled module (torch's frame {group.key.function or '?'})"
     if group.key.function:
         return shown_function(group.key.function)
     return (group.key.file or "").rpartition("/")[2] or "A function"
@@ -281,7 +307,7 @@ _TITLES: dict[str, Callable[[Group], str]] = {
     "recompile_limit_hit": _limit_hit,
     "recompile_limit_error": _limit_error,
     "recompile_forbidden": lambda group: f"{_name(group)} needed a recompile that the stance forbids",
-    "graph_break": lambda group: f"Graph break in {_name(group)}{_colon(_reason(group))}",
+    "graph_break": lambda group: f"Graph break in {_name(group)}{_colon(_broken(_reason(group), group.first))}",
     "cudagraph_skip": _skip,
     "cudagraph_overwritten_error": _overwritten,
     "cudagraph_dynamic_shapes_warning": lambda group: f"CUDA graphs were recorded for {_shown(group.values.get('distinct_sizes'))} different sizes",

@@ -25,18 +25,26 @@ EXAMPLES = {
     "mode_where": "in the environment of the process, before it starts", "mode_caution": "What wins over it must go.",
     "mend": "unset TORCHDYNAMO_RECOMPILE_LIMIT", "batch_line": "export TOTO_SAMPLES_PER_BATCH=192",
     "batch_where": "in the environment of the process, before it starts", "setting": "TORCHDYNAMO_RECOMPILE_LIMIT",
+    "callee": "model", "holder": "f, at model.py:211", "dtype": "torch.float32", "alias": "x", "operator": "mylib::name", "printer": "print",
+    "structure": "# config: make the object once and pass the same one in every call, or pass what it holds (a tensor, a number)",
+    "state_line": "# what the guard names: the same at warm-up and in use; put `with torch.autocast(...)` inside the compiled function",
+    "optimizer_line": "optimizer = torch.optim.Adam(parameters, lr=torch.tensor(0.01), capturable=True)", "own_limit": "16",
+    "to_gpu": "model.to('cuda'); x = x.to('cuda', non_blocking=True)  # before the compiled call: one of its inputs is on the CPU",
+    "limit_key": "recompile_limit", "old_limit_key": "cache_size_limit", "broken_on": "this (what torch names)", "backend": "openvino",
+    "buckets": "(8, 16, 32, 64, 128)", "padded": "x.shape[0]",
     "instead": "What to do instead stands beside each name.",
 }  # fmt: skip
 
 
-def explained_cause(cause: str, catalog: Catalog) -> str:
-    """A class of guard failures: what it is, what it costs, what to do in each case."""
+def explained_cause(cause: str, catalog: Catalog, advice: Sequence[Advice] = ()) -> str:
+    """A class of guard failures: what it is, what it costs, what to do. advice: about one guard; without it for each case."""
     words = CAUSES.get(cause, "torch names a guard of a class that is not known here")
     look = catalog.looks.get(cause, Look(()))
     shown = "\n".join(["In the log:", *(f"  {text}" for text in look.texts)]) if look.texts else ""
     parts = [f"{cause}: {words}", shown, _wrapped(cause_means(cause))]
-    cases = [case for case in catalog.cases if cause in case.causes]
-    return _joined([*parts, *(_case(case, catalog) for case in cases), _wrapped(f"Does not help: {look.never}") if look.never else ""])
+    cases = [] if advice else [case for case in catalog.cases if cause in case.causes]
+    exact = "What to do, if it happens more than once:\n" + "\n".join(_advice(number, one) for number, one in enumerate(advice, 1)) if advice else ""
+    return _joined([*parts, exact, *(_case(case, catalog) for case in cases), _wrapped(f"Does not help: {look.never}") if look.never else ""])
 
 
 def explained_kind(kind: str, rules: Ruleset, catalog: Catalog, advice: Sequence[Advice] = ()) -> str:

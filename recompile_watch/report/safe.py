@@ -32,7 +32,7 @@ _SECRETS = (
     (("://",),
      pattern(r"(\b[a-z][a-z0-9+.-]{1,20}://)[^\s/@'\"]{1,400}@", re.IGNORECASE), r"\1***@"),
     (("key", "secret", "passw", "credential", "token", "sig"),
-     pattern(rf"(?<![\w-])({_SECRET_NAME})(['\"]?\s*(?::|=(?!=))\s*['\"]?)(?!None\b|null\b)[^\s'\",;&}}\])]{{6,}}",
+     pattern(rf"(?<![\w-])({_SECRET_NAME})(['\"]?\s*(?::|=(?!=))\s*['\"]?)(?!None\b|null\b|(?:\1|torch)\.\w+\()[^\s'\",;&}}\])]{{6,}}",
                 re.IGNORECASE), r"\1\2***"),
     (("authorization",),
      pattern(r"\b((?:proxy-)?authorization['\"]?\s*[:=]\s*['\"]?)(?:\w+\s+)?[^\s'\",;]{6,}", re.IGNORECASE), r"\1***"),

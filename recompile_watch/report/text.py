@@ -45,6 +45,7 @@ _STYLES = {
 }
 _IN_NUMBERS = "compile_mode"
 _MAX_OTHERS = 6
+_HAS_PLACE = ("code", "config", "kwarg")  # a line for the environment, or for a person, has one place only
 _MAX_APPLY = 2000
 _MAX_REASONS = 3
 _MAX_REASON = 300
@@ -130,6 +131,9 @@ class _Printer:
         if advice.kind != "env":  # a line for the shell is pasted as it stands
             text = shorter_paths(text)
         self._console.print(Padding(Text(text, style="green"), (0, 0, 0, _INDENT + 4), expand=False))
+        where = safe(advice.where)
+        if advice.kind in _HAS_PLACE and where != "nowhere" and where not in advice.apply:
+            self._console.print(Padding(Text(shorter_paths(where), style="dim"), (0, 0, 0, _INDENT + 4), expand=False))
 
     def _place(self, block: Block) -> str:
         head = block.head

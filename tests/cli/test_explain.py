@@ -60,6 +60,13 @@ def test_a_message_gets_its_own_advice() -> None:
     assert "register_buffer" in done.stdout and "deterministic" not in done.stdout
 
 
+def test_a_guard_gets_its_own_advice() -> None:
+    """A pasted guard is told what to paste, by its own names; not every case of its class."""
+    done = run("explain", "tensor 'key' dtype mismatch. expected BFloat16, actual Float").stdout
+    assert "key = key.to(torch.bfloat16)" in done
+    assert "torch.tensor(" not in run("explain", "G['CONFIG']['impl'] == 'eager'").stdout
+
+
 def test_what_the_watch_raises_has_an_explanation() -> None:
     """Every kind that a condition or a fault of the watching gives an incident: messages name the command."""
     sources = [path.read_text() for path in (ROOT / "recompile_watch/core").glob("*.py")]

@@ -87,6 +87,8 @@ def test_account_numbers_are_masked() -> None:
         "tensor 'key' size mismatch at index 0. expected 8, actual 9",
         "key == 'q_projection'",
         "token == 50256",
+        "key = key.to(torch.float16)  # the dtype that the first call had",
+        "token = torch.tensor(token)  # 0-dimensional",
         "num_samples=3072, samples_per_batch=384",
         "L['past_key_values'][0] == 1234567",
         "account available; returning empty list",
