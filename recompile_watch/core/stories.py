@@ -33,7 +33,7 @@ class Stories:
         self._overwritten: set[str | None] = set()
         self._hits: list[Group] = []
         self._errors: list[Event] = []
-        self._raised: set[int] = set()
+        self._raised_limits: set[int] = set()
         for group in groups:
             if group.key.kind == "recompile_limit_error":
                 self._errors += [group.first, group.last]
@@ -42,7 +42,7 @@ class Stories:
                 and group.first.extra.get("cause") is None
                 and isinstance(raised := group.first.extra["raised"], int)
             ):
-                self._raised.add(raised)
+                self._raised_limits.add(raised)
             if group.key.kind == LIMIT_KIND:
                 self._hits.append(group)
             if group.key.kind in _RECOMPILES:
@@ -53,8 +53,7 @@ class Stories:
                     self._breaks[resumed["name"], group.key.file] = f"{resumed['name']}, line {line or '?'} of {group.first.file or '?'}"
             if group.key.kind == "cudagraph_overwritten_error" or group.first.extra.get("cause") == "cudagraph_overwritten":
                 self._overwritten.add(self._catalog.models.of(group.first))
-
-        self._raised_hits = {self._hit_before(error) for error in self._errors}
+        self._hits_that_raised = {self._hit_before(error) for error in self._errors}
 
     def of(self, group: Group) -> Story:
         """The story of one group."""
@@ -78,7 +77,7 @@ class Stories:
 
     def is_raised(self, group: Group) -> bool:
         """True for a limit hit that became an exception: torch warns of the function, then it raises, most often without naming it."""
-        return group.key.kind == LIMIT_KIND and group.key in self._raised_hits
+        return group.key.kind == LIMIT_KIND and group.key in self._hits_that_raised
 
     def _hit_before(self, error: Event) -> GroupKey | None:
         """The limit hit that stands in front of an exception in the same process."""
@@ -102,7 +101,7 @@ class Stories:
     def _limits_of(self, event: Event) -> frozenset[int]:
         """The recompile limits that the log prints; of a limit that is not in force that one and the one that is."""
         raised, limit = event.extra.get("raised"), event.extra.get("limit")
-        return frozenset({raised, limit}) if isinstance(raised, int) and isinstance(limit, int) else self._limits | self._raised
+        return frozenset({raised, limit}) if isinstance(raised, int) and isinstance(limit, int) else self._limits | self._raised_limits
 
     def _cause_of_error(self, group: Group) -> Group:
         """The limit hit that an exception is about, when the log shows one only: torch warns, then it raises."""
@@ -146,7 +145,7 @@ class Stories:
             found.add("raised")
         if group.key.kind == "compile_error" and group.first.extra.get("backend") not in (None, "inductor"):
             found.add("foreign_backend")
-        limits = self._limits | (self._raised if _cause(group) in _FINITE else frozenset())
+        limits = self._limits | (self._raised_limits if _cause(group) in _FINITE else frozenset())
         if group.values.get("limit") == DEFAULT_LIMIT and may_be_threads and any(limit > DEFAULT_LIMIT for limit in limits):
             found.add("limit_raised_elsewhere")
         if any(reason.cause == "parameter_size" for reason in group.widest):
