@@ -84,9 +84,11 @@ def _by_message(topic: str, rules: Ruleset, catalog: Catalog) -> str | None:
     causes = [reason.cause for reason in event.reasons[:1]] if event is not None else []
     if event is None:
         guard = parse_reason(topic.lstrip("- "))
+        if guard.cause in ("other", "empty"):
+            return None
         patterns = patterns_of((guard,), function=None, worst_process=2, phase="unknown")
         story = Story("recompile", guard.cause, None, None, None, guard.text, (guard,), patterns)
-        return explained_cause(guard.cause, catalog, advise(story, catalog, ANY_VERSION)) if guard.cause not in ("other", "empty") else None
+        return explained_cause(guard.cause, catalog, advise(story, catalog, ANY_VERSION))
     findings = analysis.report(Facts(), catalog).findings
     advice = next((finding.advice for finding in findings if finding.kind == event.kind), ())
     parts = [explained_kind(event.kind, rules, catalog, advice), *(explained_cause(cause, catalog) for cause in causes if cause in CAUSES)]

@@ -11,7 +11,7 @@ from recompile_watch.core.events import Reason
 from recompile_watch.core.guard_lines import buckets_for, dtype_named, is_of_a_library, operator_named, optimizer_line, state_line, structure_line
 from recompile_watch.core.late import pattern
 from recompile_watch.core.models import Model, ModelSetting, caution_of, where_set
-from recompile_watch.core.patterns import RESUMED, varying_integer
+from recompile_watch.core.patterns import RESUMED, SHARED_WRAPPER, varying_integer
 from recompile_watch.core.remedies import Case, Catalog, Remedy
 from recompile_watch.core.rules import Pattern
 from recompile_watch.core.versions import VersionRange
@@ -28,7 +28,6 @@ _SIZE = pattern(r"(?:2 <= |\()?(?P<source>[\w.\[\]'\"]+?)\.size\(\)\[(?P<dim>\d+
 _ROOTED = pattern(r"(?P<root>[A-Za-z_]\w*)(?P<rest>(?:[.\[].*)?)", re.DOTALL)
 _ONE = r"((?:[LG]\['\w+'\]|[A-Za-z_]\w*)(?:\.(?!_base\b)\w+|\[\d+\]|\['\w+'\])*)"
 _ALIAS = pattern(rf"{_ONE} ?should not alias|{_ONE}\._base\b|\"{_ONE}\"\]$| is {_ONE}$")
-_WRAPPER = pattern(r"[\\/]torch[\\/]_dynamo[\\/]external_utils\.py$")
 _OF_MODULES = frozenset({"forward", "__call__", "_call_impl", "_wrapped_call_impl"})
 _GRAPH_INPUT = pattern(r"\b(?:arg|primals_)\d+")
 # What may stand in a line that a person pastes into a shell: names, attributes, indices, keys.
@@ -88,6 +87,11 @@ class Story:
     def newest(self) -> str:
         """The newest guard, else the message."""
         return self.guards[-1].text if self.guards else self.reason
+
+    @property
+    def oldest(self) -> str:
+        """The oldest guard, which tells what the first call had; else the message."""
+        return self.guards[0].text if self.guards else self.reason
 
     @property
     def place(self) -> str | None:
@@ -165,7 +169,7 @@ def _function(story: Story) -> str:
 
 def _is_wrapper(story: Story) -> bool:
     """True for the frame that torch puts around a module of its own, such as ``nn.Linear``, when it compiles it."""
-    return story.function is not None and story.file is not None and _WRAPPER.search(story.file) is not None
+    return story.function is not None and SHARED_WRAPPER.search(story.file or "") is not None
 
 
 def _callee(story: Story) -> str:
@@ -345,8 +349,8 @@ MAKERS: dict[str, Callable[[Story], str | None]] = {
     "holder": _holder,
     "structure": lambda story: structure_line(story.newest[:MAX_GUARD_CHARS]),
     "state_line": lambda story: state_line(story.newest),
-    "dtype": lambda story: dtype_named(story.guards[0].text if story.guards else story.reason),
-    "optimizer_line": lambda story: optimizer_line(story.file, story.guards[0].text if story.guards else story.reason),
+    "dtype": lambda story: dtype_named(story.oldest),
+    "optimizer_line": lambda story: optimizer_line(story.file, story.oldest),
     "alias": _alias,
     "to_gpu": _to_gpu,
     "backend": lambda story: story.backend,

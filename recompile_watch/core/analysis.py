@@ -11,7 +11,7 @@ from recompile_watch.core.decision import Decision, decide
 from recompile_watch.core.drift import drift_events
 from recompile_watch.core.env_check import env_events
 from recompile_watch.core.env_file import EnvFile
-from recompile_watch.core.events import TORCH_KINDS, Event
+from recompile_watch.core.events import TORCH_KINDS, Event, is_accumulated
 from recompile_watch.core.findings import DEFAULT_LIMIT, LIMIT_KIND, NO_FINDING, Finding, Headroom, Wording, gathered, group_key, in_order
 from recompile_watch.core.groups import Group, GroupKey
 from recompile_watch.core.phases import MARK_KINDS, Phases
@@ -272,13 +272,8 @@ class Analysis:
     def _group(self, event: Event) -> Group:
         """The group of an event, remembered: a storm repeats few guards very often."""
         reason = event.reasons[0].text if event.reasons else None
-        raw: tuple[object, ...] = (
-            event.kind,
-            event.function,
-            event.file,
-            reason,
-            event.extra.get("refused") and (event.extra.get("limit_name") or True),
-        )
+        refused_by = event.extra.get("refused") and (event.extra.get("limit_name") or True)
+        raw: tuple[object, ...] = (event.kind, event.function, event.file, reason, refused_by)
         if event.kind != "recompile":
             raw = (*raw, *[str(event.extra.get(name)) for name in _SUBJECT_FIELDS])
         group = self._recent.get(raw)
@@ -321,7 +316,7 @@ class Analysis:
 
     def _learn_limit(self, event: Event) -> None:
         limit = event.extra.get("limit")
-        if "accumulated" in str(event.extra.get("limit_name")) or not isinstance(limit, int):
+        if is_accumulated(event.extra.get("limit_name")) or not isinstance(limit, int):
             return
         self._limit = limit
         if len(self._printed_limits) < MAX_LIMITS:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from recompile_watch.core.compile_id import parse_compile_id
-from recompile_watch.core.events import Event
+from recompile_watch.core.events import Event, is_accumulated
 from recompile_watch.core.findings import DEFAULT_LIMIT, LIMIT_KIND
 from recompile_watch.core.shelves import Shelf, always
 from recompile_watch.core.sight import EventCondition, Sight
@@ -56,7 +56,7 @@ class HeadroomCondition(EventCondition):
 
     def _learn(self, event: Event) -> None:
         limit = event.extra.get("limit")
-        if type(limit) is int and "accumulated" not in str(event.extra.get("limit_name")):
+        if type(limit) is int and not is_accumulated(event.extra.get("limit_name")):
             for key in (_place(event), ANYWHERE):
                 self._limits.put(key, Limit(limit))
 

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
 from recompile_watch.core.counters import DERIVE_MIN_S
-from recompile_watch.core.events import EXTRA_FIELDS, Event, event_from_json, event_to_json
+from recompile_watch.core.events import EXTRA_FIELDS, Event, event_from_json, event_to_json, is_accumulated
 from recompile_watch.core.runs import Metrics, Run, Stretch
 from recompile_watch.core.same import (
     ANNOUNCED,
@@ -347,7 +347,7 @@ def _each(item: _Held | TableRows | Sums | Stretch) -> list[_Held]:
 def _which(hit: Event) -> dict[str, object]:
     """The name of a limit that is not the usual one, for the recompile that it refused."""
     name = hit.extra.get("limit_name")
-    return {"limit_name": name} if "accumulated" in str(name) else {}
+    return {"limit_name": name} if is_accumulated(name) else {}
 
 
 def _keep(found: dict[_K, _V], key: _K, value: _V, most: int) -> None:

@@ -102,6 +102,11 @@ class Event(NamedTuple):
     extra: Mapping[str, object]
 
 
+def is_accumulated(limit_name: object) -> bool:
+    """True for the name of the limit that counts all entries of a code object; the other counts those that share id-matched objects."""
+    return "accumulated" in str(limit_name)
+
+
 def event_to_json(event: Event) -> dict[str, object]:
     """The event as the JSON object of the contract, section 3."""
     return {

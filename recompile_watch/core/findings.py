@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from recompile_watch.core.advice import Advice
 from recompile_watch.core.env_check import NOTES
-from recompile_watch.core.events import TORCH_KINDS, Event
+from recompile_watch.core.events import TORCH_KINDS, Event, is_accumulated
 from recompile_watch.core.fingerprint import fingerprint, normalised
 from recompile_watch.core.groups import Group, GroupKey
 from recompile_watch.core.modes import COMPILED, EAGER
@@ -196,7 +196,7 @@ def _subject(kind: str, event: Event) -> str:
     match kind:
         case "recompile_limit_hit" | "recompile_limit_error":
             # The reason differs from process to process; the problem is the function that is at its limit.
-            which = "accumulated" if "accumulated" in str(extra.get("limit_name")) else ""
+            which = "accumulated" if is_accumulated(extra.get("limit_name")) else ""
             return which if event.function or not reason else f"{which} {normalised(reason)}"
         case "recompile_forbidden":
             return str(extra.get("stance"))

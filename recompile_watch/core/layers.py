@@ -144,13 +144,9 @@ def _take_glog(state: Peeling, match: "re.Match[bytes]", raw: bytes) -> int:
     return match.end()
 
 
-def _take_cut(state: Peeling, match: "re.Match[bytes]", _raw: bytes) -> int:
-    state.torch = match[0].rstrip()
+def _take_cut(state: Peeling, match: "re.Match[bytes]", raw: bytes) -> int:
     state.pid = int(match["pid"]) if int(match["pid"]) <= LINUX_PID_MAX else state.pid
-    state.cid = match["cid"] or state.cid
-    state.artifact = match["artifact"] or b""
-    state.headed = True
-    return match.end()
+    return _take_parts(state, match, raw)
 
 
 def _take_bracket_torch(state: Peeling, match: "re.Match[bytes]", raw: bytes) -> int:

@@ -26,7 +26,7 @@ _BESIDE = pattern(
     r"|(?:^|[\\/])(?:torchinfo|torchsummary|torchviz|ptflops|fvcore)[\\/]"
 )
 # torch wraps what has no code of its own to compile, such as a module of torch's: all of it runs through this one function.
-_SHARED = pattern(r"torch[\\/]_dynamo[\\/]external_utils\.py$")
+SHARED_WRAPPER = pattern(r"torch[\\/]_dynamo[\\/]external_utils\.py$")
 _TO_ZERO_OR_ONE = pattern(r" size mismatch at index \d+\. expected \d+, actual [01]\b")
 DYNAMIC_BY_ITSELF = frozenset({"size_mismatch", "int_value", "float_value"})
 _KEY_SETS = pattern(r"dispatch key set mismatch\. expected DispatchKeySet\((?P<expected>[^)]*)\), actual DispatchKeySet\((?P<actual>[^)]*)\)")
@@ -88,7 +88,7 @@ def _key_patterns(text: str) -> set[str]:
 
 def _of_file(file: str) -> set[str]:
     """What the place of the function tells."""
-    return {name for name, place in (("beside_the_model", _BESIDE), ("shared_wrapper", _SHARED)) if place.search(file)}
+    return {name for name, place in (("beside_the_model", _BESIDE), ("shared_wrapper", SHARED_WRAPPER)) if place.search(file)}
 
 
 def varying_integer(texts: Sequence[str]) -> tuple[str, int, list[int]] | None:

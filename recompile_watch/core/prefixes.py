@@ -189,11 +189,9 @@ def _split(state: Peeling, raw: bytes) -> list[Piece]:
     if TAG.fullmatch(first, at) is not None or (len(inner) > 1 and _begins_each(first, raw[: inner[1]])):
         front = first
     begins = {**dict.fromkeys(inner, base), **dict.fromkeys(_fronts(raw, front, inner), state.fork())}
-    order = sorted(begins)
-    first = raw[: order[0]]
-    lead = _peel_text(state, first if front == first else _without_next(first, front))
+    lead = _peel_text(state, first if front is first else _without_next(first, front))
     pieces = [lead] if lead.text.strip(b" \t>*`") or lead.torch else []
-    for begin, end in pairwise([*order, len(raw)]):
+    for begin, end in pairwise([*sorted(begins), len(raw)]):
         quoted = _quoted_at(raw, begin)
         if quoted is not None:
             return pieces + [piece for line in quoted for piece in _split(base.fork(), line)]

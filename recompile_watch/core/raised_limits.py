@@ -7,7 +7,7 @@ that was meant to do it and that no torch reads. Without any of these nothing is
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from recompile_watch.core.events import Event
+from recompile_watch.core.events import Event, is_accumulated
 from recompile_watch.core.findings import LIMIT_KIND
 from recompile_watch.core.groups import Group
 from recompile_watch.core.late import pattern
@@ -50,7 +50,7 @@ def _raises(groups: Iterable[Group], models: Models) -> Iterator[_Raise]:
     for group in groups:
         first = group.first
         limit = first.extra.get("limit")
-        if group.key.kind == "recompile_limit_set" and isinstance(limit, int) and "accumulated" not in str(first.extra.get("limit_name")):
+        if group.key.kind == "recompile_limit_set" and isinstance(limit, int) and not is_accumulated(first.extra.get("limit_name")):
             yield _Raise(first, limit, f"{first.extra.get('limit_name')} set to {limit}")
         if group.key.kind == "ineffective_setting" and _VARIABLE.fullmatch(setting := str(first.extra.get("setting"))):
             wanted = str(first.extra.get("value"))

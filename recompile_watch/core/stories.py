@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 from recompile_watch.core.advice import Story
 from recompile_watch.core.causes import parse_reason
 from recompile_watch.core.compile_id import parse_compile_id
-from recompile_watch.core.events import Event, Reason
+from recompile_watch.core.events import Event, Reason, is_accumulated
 from recompile_watch.core.findings import DEFAULT_LIMIT, LIMIT_KIND, cause_of
 from recompile_watch.core.fingerprint import normalised
 from recompile_watch.core.groups import Group, GroupKey
@@ -72,7 +72,7 @@ class Stories:
             guards, patterns | self._wider_patterns(group) | ({"broken_function"} if break_at else set()), self._limits_of(first),
             model, break_at, setting, text_or_none(first.extra.get("why")) or self._catalog.ineffective.get(setting or ""),
             text_or_none(first.extra.get("mend")), self._catalog.models.batch_of(model), text_or_none(first.extra.get("stage")),
-            limit, "accumulated" in limit_name, text_or_none(first.extra.get("backend")) if told.key.kind == "compile_error" else None,
+            limit, is_accumulated(limit_name), text_or_none(first.extra.get("backend")) if told.key.kind == "compile_error" else None,
         )  # fmt: skip
 
     def is_raised(self, group: Group) -> bool:

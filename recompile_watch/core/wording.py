@@ -9,7 +9,7 @@ from collections.abc import Callable
 from recompile_watch.core.events import Event
 from recompile_watch.core.groups import Group
 from recompile_watch.core.late import pattern
-from recompile_watch.core.patterns import RESUMED
+from recompile_watch.core.patterns import RESUMED, SHARED_WRAPPER
 
 _SUFFIX = 90
 _LIMIT_RAISED = "The limit became an exception (fullgraph=True, or fail_on_recompile_limit_hit): the call failed, and nothing ran in eager mode."
@@ -200,7 +200,7 @@ def shown_function(name: str) -> str:
 
 
 def _name(group: Group) -> str:
-    if (group.key.file or "").endswith("torch/_dynamo/external_utils.py"):
+    if SHARED_WRAPPER.search(group.key.file or ""):
         return f"A compiled module (torch's frame {group.key.function or '?'})"
     if group.key.function:
         return shown_function(group.key.function)
