@@ -14,6 +14,7 @@ from recompile_watch.core.events import EXTRA_FIELDS, Event, event_from_json, ev
 from recompile_watch.core.runs import Metrics, Run, Stretch
 from recompile_watch.core.same import (
     ANNOUNCED,
+    HANDED_ON,
     HOLD_BYTES,
     LOGGED,
     PAIR_BYTES,
@@ -220,6 +221,7 @@ class Context:
             return []
         match event.kind:
             case "graph_break" | "compile_error" if rule in ANNOUNCED | TAILS:
+                self._drop_announced(event, rule)
                 self._announced = [*self._announced[1 - MAX_ANNOUNCED :], _Held(event, rule, True)]
                 return self._announced[-1:]
             case "graph_break" | "compile_error" | "recompile_limit_error":
@@ -249,7 +251,9 @@ class Context:
         if rule.endswith(".item"):
             return
         near = [held for held in self._announced if event.offset - held.event.offset < PAIR_BYTES]
-        before = next((held for held in near if says(event, held.event, held.rule)), None)
+        is_announced = rule in ANNOUNCED | TAILS  # and so says less than any other but for the one that hands a traceback on
+        able = [held for held in near if held.rule == HANDED_ON or not is_announced]
+        before = next((held for held in able if says(event, held.event, held.rule)), None)
         if before is not None:
             before.waits, before.drop = False, True
         self._announced = [held for held in near if held is not before]

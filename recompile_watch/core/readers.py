@@ -294,7 +294,7 @@ def _with_detail(text: str, message: str) -> str:
     """A message that only announces what is wrong, with that, from the lines below it."""
     for announces, detail in _DETAILS:
         if announces.search(text) is not None and (cause := detail.search(message)) is not None:
-            return f"{text} {cause['error']}"[:MAX_MESSAGE]
+            return f"{text[: MAX_MESSAGE - 1 - len(cause['error'])]} {cause['error']}"[:MAX_MESSAGE]
     return text
 
 
@@ -322,9 +322,10 @@ _GUARD_MADE = pattern(rb"\btorch[./]_guards\b")  # "Created at:", a stack that b
 _CHATTER = (b"V", b"D", b"I")  # levels of torch's prefix
 _CPP_ERROR = pattern(r"(?m)^[^\n]{0,300}?\b(?P<error>(?:fatal )?error(?: \w+)?: [^\n]{1,200}|no matching function for call[^\n]{0,200})")
 _NO_MESSAGE = pattern(r"\.\.\.|(?:None|True|False|\d+|[\w.]+\.\w+),")  # an example in documentation, a value in a program's table
-# A place in a kernel, whose error stands below its source; and what triton says before it shows the words of NVIDIA's assembler.
+# A place in a kernel, whose error stands below its source; what triton says before it shows the words of NVIDIA's assembler; an operation.
 _DETAILS = (
     (pattern(r"\bat \d+:\d+:$"), pattern(r"(?m)^(?P<error>[A-Z]\w*(?:Error|Exception)\([^\n]{1,280}|[A-Z]\w*(?:Error|Exception): [^\n]{1,280})")),
+    (pattern(r"\bNo choices to select\b"), pattern(r"(?m)^\s*(?P<error>target: \S{1,100})")),
     (pattern(r"PTX codegen error:?$"), pattern(r"(?m)^(?P<error>`?ptxas [^\n]{0,200}?\b(?:error|fatal)\s*: [^\n]{1,200})")),
 )
 _LAST_WORDS = pattern(

@@ -7,12 +7,13 @@ HOLD_BYTES = 1 << 20  # the warning of a refused recompile follows at once; othe
 PAIR_BYTES = 1 << 16
 SAME_WORDS = 40  # characters of a message that tell it from others; a wrapped exception repeats them
 
+HANDED_ON = "torch.compile_error.subprocess"  # the rule for a failure of another process, whose traceback follows
 # Rules for lines behind which torch may say the same again, with place and stack: a warning, and the cause of an exception.
 ANNOUNCED = frozenset(
     {
         "torch.graph_break.warned", "torch.compile_error.cause", "torch.compile_error.traceback", "torch.compile_error.kernel",
         "torch.compile_error.trailed", "torch.compile_error.said", "torch.compile_error.words", "torch.compile_error.own",
-        "torch.compile_error.unsupported", "torch.compile_error.logged",
+        "torch.compile_error.unsupported", "torch.compile_error.logged", HANDED_ON,
     }
 )  # fmt: skip
 # Rules for what torch says around a failure, for logs that do not show the failure itself.
@@ -34,6 +35,8 @@ def says(event: Event, before: Event, rule: str) -> bool:
         return event.kind == "graph_break" or event.extra.get("exception") == "Unsupported"
     if event.kind == "graph_break":
         return False
+    if rule == HANDED_ON:
+        return event.rank == before.rank
     if rule == "torch.compile_error.logged" and event.extra.get("exception") == before.extra.get("exception"):
         return False  # a program that tells of it once more in words of its own
     said = str(before.extra.get("message") or "").partition(" (Failed running")[0][:SAME_WORDS]

@@ -459,6 +459,30 @@ def test_another_backend_is_not_torch() -> None:
     assert "debugger" not in _told(log.format("inductor"))[0].consequence
 
 
+COMPILED = """Traceback (most recent call last):
+  File "/venv/torch/_inductor/async_compile.py", line 500, in _wait_futures
+    kernel = result.result()
+"""
+NO_CHOICES = """torch._inductor.exc.InductorError: LoweringException: NoValidChoicesError: No choices to select. Provided reason: No choices \
+exist for backend. please consider adding ATEN into max_autotune_gemm_backends config (defined in torch/_inductor/config.py) to allow at \
+least one choice.
+  target: {}
+  args[0]: TensorBox(StorageBox(
+"""
+
+
+def test_torch_s_own_kernel_is_a_choice_where_there_is_one() -> None:
+    """torch says so of every operation, but flex_attention has kernels of triton only."""
+    assert _told(NO_CHOICES.format("aten.mm.default"))[0].advice[0].remedy == "autotune_with_aten"
+    assert "autotune_with_aten" not in [one.remedy for one in _told(NO_CHOICES.format("flex_attention"))[0].advice]
+
+
+def test_a_folder_from_which_nothing_may_run_is_no_cache() -> None:
+    """The loader names neither the mount nor its option."""
+    log = f"{COMPILED}ImportError: /tmp/cache/ABC/cuda_utils.so: failed to map segment from shared object\n"
+    assert _told(log)[0].advice[0].remedy == "own_cache_folder"
+
+
 def test_an_input_of_the_graph_is_moved_before_the_call() -> None:
     """arg0_1 and primals_3 are inputs: nothing inside the function makes them."""
     for node, start in (("primals_3", "model.to('cuda'); x = x.to("), ("full_default", "torch.tensor(value, device='cuda')")):

@@ -133,6 +133,43 @@ def test_a_wrapped_exception_is_told_once() -> None:
     assert [event.extra["exception"] for event in events] == ["InductorError"]
 
 
+HANDED_ON = (
+    COMPILING
+    + """torch._inductor.exc.InductorError: SubprocException: An exception occurred in a subprocess:
+
+Name=triton_poi_fused_add_0
+Traceback (most recent call last):
+  File "/venv/torch/_inductor/compile_worker/subproc_pool.py", line 419, in do_job
+    result = job()
+  File "/venv/torch/_inductor/runtime/triton_heuristics.py", line 448, in precompile
+    self._precompile_worker()
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("cause", "exception"),
+    [
+        ("triton.compiler.errors.CompilationError: at 8:12:\n    tmp0 = tl.load(in_ptr0)\n           ^\nValueError('fp8')", "CompilationError"),
+        ("RuntimeError: Cannot find a working triton installation.", "RuntimeError"),
+        ("torch._inductor.exc.CppCompileError: C++ compile error", "CppCompileError"),
+        ("AssertionError: buf0", "AssertionError"),
+    ],
+)
+def test_what_a_worker_process_hands_on_is_told_by_its_cause(cause: str, exception: str) -> None:
+    """inductor's pool of workers puts the whole traceback of the worker behind an exception that says nothing."""
+    events = engine_events([f"{HANDED_ON}{cause}\n".encode()])
+    assert [event.extra["exception"] for event in events] == [exception]
+
+
+def test_what_a_worker_process_hands_on_counts_where_its_cause_is_not_shown() -> None:
+    """The log may end there, and what follows may be another rank's."""
+    head, _, _ = HANDED_ON.partition("\nName=")
+    assert [event.extra["message"] for event in engine_events([head.encode()])] == ["SubprocException: An exception occurred in a subprocess:"]
+    ranks = "".join(f"[rank0]: {line}\n" for line in head.splitlines()) + "[rank1]: torch._inductor.exc.CppCompileError: C++ compile error\n"
+    assert [(event.rank, event.extra["exception"]) for event in engine_events([ranks.encode()])] == [(0, "InductorError"), (1, "CppCompileError")]
+
+
 def test_a_stack_that_the_log_cuts_is_a_failure_without_name() -> None:
     """Where the log ends inside the stack, its exception is unknown."""
     failure = failure_of(COMPILING.encode().split(b"\n"), is_cut=True, gave_way=False)
