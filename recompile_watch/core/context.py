@@ -14,11 +14,13 @@ from recompile_watch.core.events import EXTRA_FIELDS, Event, event_from_json, ev
 from recompile_watch.core.runs import Metrics, Run, Stretch
 from recompile_watch.core.same import (
     ANNOUNCED,
+    BUILT,
     HANDED_ON,
     HOLD_BYTES,
     LOGGED,
     PAIR_BYTES,
     TAILS,
+    is_command_of,
     is_raised_again,
     is_refused_by,
     is_same_place,
@@ -217,7 +219,7 @@ class Context:
             self._last_failure = event.offset
             if is_tail:
                 return []
-        if event.kind == "compile_error" and self._was_logged(event, rule):
+        if event.kind == "compile_error" and (self._was_logged(event, rule) or self._was_built(event)):
             return []
         match event.kind:
             case "graph_break" | "compile_error" if rule in ANNOUNCED | TAILS:
@@ -245,6 +247,13 @@ class Context:
             self._logged = event
             return False
         return is_raised_again(event, self._logged)
+
+    def _was_built(self, event: Event) -> bool:
+        """True for a command that failed when its compiler has said why: that is the event, with the exception that torch raised."""
+        built = next((held for held in self._announced if held.rule == BUILT and is_command_of(event, held.event)), None)
+        if built is not None:
+            built.event = built.event._replace(extra={**built.event.extra, "exception": event.extra.get("exception")})
+        return built is not None
 
     def _drop_announced(self, event: Event, rule: str) -> None:
         """Takes out the line in front that says the same in fewer words, and is no event of its own then."""

@@ -8,12 +8,13 @@ PAIR_BYTES = 1 << 16
 SAME_WORDS = 40  # characters of a message that tell it from others; a wrapped exception repeats them
 
 HANDED_ON = "torch.compile_error.subprocess"  # the rule for a failure of another process, whose traceback follows
+BUILT = "torch.compile_error.compiler"  # the rule for what a C compiler says, behind which torch raises that its command failed
 # Rules for lines behind which torch may say the same again, with place and stack: a warning, and the cause of an exception.
 ANNOUNCED = frozenset(
     {
         "torch.graph_break.warned", "torch.compile_error.cause", "torch.compile_error.traceback", "torch.compile_error.kernel",
         "torch.compile_error.trailed", "torch.compile_error.said", "torch.compile_error.words", "torch.compile_error.own",
-        "torch.compile_error.unsupported", "torch.compile_error.logged", HANDED_ON,
+        "torch.compile_error.unsupported", "torch.compile_error.logged", HANDED_ON, BUILT,
     }
 )  # fmt: skip
 # Rules for what torch says around a failure, for logs that do not show the failure itself.
@@ -49,6 +50,13 @@ def is_raised_again(event: Event, logged: Event | None) -> bool:
         return False
     said, again = str(logged.extra.get("message") or ""), str(event.extra.get("message") or "")
     return bool(said) and said == again and event.extra.get("exception") == logged.extra.get("exception")
+
+
+def is_command_of(event: Event, built: Event) -> bool:
+    """True when the event is that a command failed whose compiler had said why."""
+    message = str(event.extra.get("message") or "")
+    is_command = "Command '['" in message and "returned non-zero exit status" in message
+    return is_command and built.rank in (None, event.rank) and event.offset - built.offset < PAIR_BYTES
 
 
 def tells_no_failure(event: Event, rule: str) -> bool:

@@ -13,6 +13,7 @@ from recompile_watch.core.patterns import RESUMED, SHARED_WRAPPER
 
 _SUFFIX = 90
 _LIMIT_RAISED = "The limit became an exception (fullgraph=True, or fail_on_recompile_limit_hit): the call failed, and nothing ran in eager mode."
+_AROUND = pattern(r"^(?:\w+(?:Error|Exception|Failed): )+(?=\w+(?:Error|Exception): )")  # exceptions that wrap the one that says what is wrong
 _OFTEN_NONE = pattern(r"^\S+ is (?:not )?None$")
 
 CAUSES = {
@@ -119,6 +120,8 @@ def evidence_text(event: Event) -> str:
         case "cudagraph_skip":
             instances = f" ({extra['instances']} instances)" if extra.get("instances") else ""
             return f"skipping cudagraphs due to {reason}{instances}" + (f"; found from {name}{place}" if event.file else "")
+        case "compile_error" if extra.get("exception"):
+            return _failure(extra["exception"], extra.get("message")) + (f"; in {name}{place}" if event.function else "")
         case "synthetic_quote":
             return f"{extra.get('symbol') or '?'}: synthetic bid/ask, {str(extra.get('cause') or 'cause unknown').replace('_', ' ')}"
         case "ineffective_setting":
@@ -224,6 +227,11 @@ def _colon(text: str) -> str:
     return f": {text}" if text else ""
 
 
+def _failure(exception: object, message: object) -> str:
+    """What was raised, as Python prints it."""
+    return ": ".join(str(part) for part in (exception, message) if part)
+
+
 def _recompile(group: Group) -> str:
     cause = group.first.reasons[0].cause if group.first.reasons else "empty"
     words = CAUSES.get(cause) or _reason(group) or cause.replace("_", " ")
@@ -257,7 +265,8 @@ def _overwritten(group: Group) -> str:
 
 def _compile_error(group: Group) -> str:
     what = f"{group.key.function} was not compiled" if group.key.function else "torch.compile failed"
-    return what + _colon(str(group.first.extra.get("exception") or _reason(group)))
+    said = _failure(group.first.extra.get("exception"), group.first.extra.get("message"))
+    return what + _colon(_short(_AROUND.sub("", said)) or _reason(group))
 
 
 def _forecast(group: Group) -> str:

@@ -362,3 +362,18 @@ def test_parameters_of_several_sizes_are_no_normal_step() -> None:
     both = block._replace(reasons=(*block.reasons, Reason("0/1", weight, "parameter_size")))
     assert only([block], catalog=load_catalog()).advice[0].remedy == "none_first_automatic_dynamic"
     assert only([both], catalog=load_catalog()).advice[0].remedy == "force_parameter_static_shapes_false"
+
+
+@pytest.mark.parametrize(
+    ("exception", "message", "words"),
+    [
+        ("InductorError", "LoweringException: KeyError: 'op566'", "KeyError: 'op566'"),
+        ("BackendCompilerFailed", "cannot find -lcuda", "BackendCompilerFailed: cannot find -lcuda"),
+        ("AssertionError", None, "AssertionError"),
+    ],
+)
+def test_a_failed_compilation_is_called_by_what_is_wrong(exception: str, message: str | None, words: str) -> None:
+    """Not by the exceptions around it, which are the same for every failure."""
+    finding = only([event("compile_error", exception=exception, message=message)])
+    assert finding.title == f"torch.compile failed: {words}"
+    assert finding.evidence[0].text == (f"{exception}: {message}" if message else exception)

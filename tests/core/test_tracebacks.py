@@ -170,6 +170,34 @@ def test_what_a_worker_process_hands_on_counts_where_its_cause_is_not_shown() ->
     assert [(event.rank, event.extra["exception"]) for event in engine_events([ranks.encode()])] == [(0, "InductorError"), (1, "CppCompileError")]
 
 
+COMMAND = "CalledProcessError: Command '['/usr/bin/gcc', '/tmp/tmpn8c04nql/main.c', '-lcuda']' returned non-zero exit status 1."
+BUILD_FAILED = f"""Traceback (most recent call last):
+  File "/venv/triton/runtime/build.py", line 50, in _build
+    subprocess.check_call(cc_cmd)
+subprocess.{COMMAND}
+
+The above exception was the direct cause of the following exception:
+
+{COMPILING}torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:
+{COMMAND}
+"""
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ("/usr/bin/ld: cannot find -lcuda: No such file or directory", "cannot find -lcuda"),
+        ("/tmp/tmpn8c04nql/main.c:4:10: fatal error: Python.h: No such file or directory", "fatal error: Python.h: No such file or directory"),
+    ],
+)
+def test_what_a_compiler_of_c_says_is_why_its_command_failed(said: str, message: str) -> None:
+    """It prints that itself; the exceptions behind it show only the command, and are no failures of their own."""
+    (event,) = engine_events([f"{said}\ncollect2: error: ld returned 1 exit status\n{BUILD_FAILED}".encode()])
+    assert (event.extra["exception"], event.extra["message"]) == ("BackendCompilerFailed", message)
+    (event,) = engine_events([BUILD_FAILED.encode()])
+    assert (event.extra["exception"], event.extra["message"]) == ("BackendCompilerFailed", COMMAND)
+
+
 def test_a_stack_that_the_log_cuts_is_a_failure_without_name() -> None:
     """Where the log ends inside the stack, its exception is unknown."""
     failure = failure_of(COMPILING.encode().split(b"\n"), is_cut=True, gave_way=False)
