@@ -13,7 +13,7 @@ from recompile_watch.core.env_check import env_events
 from recompile_watch.core.env_file import EnvFile
 from recompile_watch.core.events import TORCH_KINDS, Event, is_accumulated
 from recompile_watch.core.findings import DEFAULT_LIMIT, LIMIT_KIND, NO_FINDING, Finding, Headroom, Wording, gathered, group_key, in_order
-from recompile_watch.core.groups import Group, GroupKey
+from recompile_watch.core.groups import SUBJECT_FIELDS, Group, GroupKey
 from recompile_watch.core.phases import MARK_KINDS, Phases
 from recompile_watch.core.raised_limits import limit_events
 from recompile_watch.core.remedies import Catalog
@@ -40,8 +40,6 @@ CUT_SHORT = frozenset(
 )  # fmt: skip
 # Lines of torch that could not be read; with --strict they make the status unknown.
 UNREAD_TORCH = frozenset({"torn_trace_line", "bad_trace_line", "line_too_long"})
-
-_SUBJECT_FIELDS = ("limit_name", "stance", "exception", "symbol", "model", "cause", "message", "compiled", "mode", "setting")
 NOTHING = "nothing recognisable in the input"
 
 _Moment = tuple[str | None, int]
@@ -275,7 +273,7 @@ class Analysis:
         refused_by = event.extra.get("refused") and (event.extra.get("limit_name") or True)
         raw: tuple[object, ...] = (event.kind, event.function, event.file, reason, refused_by)
         if event.kind != "recompile":
-            raw = (*raw, *[str(event.extra.get(name)) for name in _SUBJECT_FIELDS])
+            raw = (*raw, *[str(event.extra.get(name)) for name in SUBJECT_FIELDS])
         group = self._recent.get(raw)
         if group is None:
             if len(self._recent) >= MAX_COMPILES:

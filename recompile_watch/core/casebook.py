@@ -8,7 +8,7 @@ from typing import NamedTuple
 from recompile_watch.core.events import TORCH_KINDS, Event
 from recompile_watch.core.findings import LIMIT_KIND, Finding, group_key
 from recompile_watch.core.fingerprint import fingerprint
-from recompile_watch.core.groups import GroupKey
+from recompile_watch.core.groups import SUBJECT_FIELDS, GroupKey
 from recompile_watch.core.heard import TroubleKind
 from recompile_watch.core.incidents import MAX_SYMBOLS, Head, Incident, Remembered, Tail, Words
 from recompile_watch.core.lifecycle import State
@@ -38,7 +38,6 @@ _FAULTS = frozenset(TroubleKind)
 NOWHERE = ("", None)
 _OVERWRITTEN = "cudagraph_overwritten"
 _STORY_KINDS = ("recompile", LIMIT_KIND, "recompile_limit_error", "graph_break", "cudagraph_skip")
-_SUBJECT_FIELDS = ("limit_name", "stance", "exception", "symbol", "model", "cause", "message", "compiled", "mode", "setting")
 _NEW_WORDS = Words("", "")
 Problem = tuple[GroupKey, str | None]
 
@@ -136,7 +135,7 @@ class Casebook:
         """The same, remembered: a storm repeats few of them very often."""
         event = _bounded(event)
         reason = event.reasons[0].text if event.reasons else None
-        raw = (event.kind, event.function, event.file, reason, *(str(event.extra.get(name)) for name in (*_SUBJECT_FIELDS, "refused")))
+        raw = (event.kind, event.function, event.file, reason, *(str(event.extra.get(name)) for name in (*SUBJECT_FIELDS, "refused")))
         found = self._raw.get(raw)
         if found is None:
             if len(self._raw) >= MAX_RAW:

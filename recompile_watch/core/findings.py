@@ -13,6 +13,7 @@ from recompile_watch.core.env_check import NOTES
 from recompile_watch.core.events import TORCH_KINDS, Event, is_accumulated
 from recompile_watch.core.fingerprint import fingerprint, normalised
 from recompile_watch.core.groups import Group, GroupKey
+from recompile_watch.core.late import pattern
 from recompile_watch.core.modes import COMPILED, EAGER
 from recompile_watch.core.rules import SEVERITIES, Rule, Ruleset
 from recompile_watch.core.versions import Version
@@ -22,6 +23,7 @@ DEFAULT_LIMIT = 8  # torch._dynamo.config.recompile_limit, unchanged from 2.0 (c
 ALARM_RECOMPILES = 3
 LOOP_BREAKS = 10
 LIMIT_KIND = "recompile_limit_hit"
+_NUMBERED = pattern(r"\b[A-Za-z_]*\d\w*")  # inductor numbers its buffers and kernels: buf12, triton_poi_fused_3
 _CRITICAL = frozenset({LIMIT_KIND, "recompile_limit_error", "recompile_forbidden", "cudagraph_overwritten_error"})
 _WARNING = frozenset(
     {
@@ -201,7 +203,7 @@ def _subject(kind: str, event: Event) -> str:
         case "recompile_forbidden":
             return str(extra.get("stance"))
         case "compile_error":
-            return str(extra.get("exception"))
+            return f"{extra.get('exception')} {_NUMBERED.sub('N', normalised(str(extra.get('message') or '')))}".rstrip()
         case "synthetic_quote" | "inverted_prediction":
             return str(extra.get("symbol"))
         case "forecast_failure":

@@ -12,6 +12,8 @@ MAX_SEEN = 64
 MAX_PROCESSES = 256
 MAX_NAMES = 200
 MAX_GUARDS = 64
+# Besides kind, place and guard: all that a subject is made of.
+SUBJECT_FIELDS = ("limit_name", "stance", "exception", "symbol", "model", "cause", "message", "compiled", "mode", "setting")
 _VALUES = ("limit", "limit_name", "instances", "distinct_sizes")
 Process = tuple[str, int | None, int | None, int | None]
 

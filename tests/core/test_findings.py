@@ -377,3 +377,10 @@ def test_a_failed_compilation_is_called_by_what_is_wrong(exception: str, message
     finding = only([event("compile_error", exception=exception, message=message)])
     assert finding.title == f"torch.compile failed: {words}"
     assert finding.evidence[0].text == (f"{exception}: {message}" if message else exception)
+
+
+def test_failed_compilations_with_different_causes_are_different_problems() -> None:
+    """Each needs its own remedy; only the names that inductor numbers, sizes and places are the same problem."""
+    failures = ["KeyError: 'op566'", "KeyError: 'op7'", "No valid triton configs", "expected size 8==9", "expected size 16==9"]
+    found = report_of(event("compile_error", line, exception="InductorError", message=said) for line, said in enumerate(failures)).findings
+    assert sorted(finding.count for finding in found) == [1, 2, 2]
