@@ -30,7 +30,7 @@ LATER = (
     "fresh", "last", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen",
     "thirteen", "twenty", "twenty-one", "twenty-two", "twenty-three", "twenty-four", "twenty-five", "twenty-seven", "twenty-six", "twenty-eight",
     "thirty", "thirty-one", "thirty-two", "thirty-three", "thirty-four", "thirty-five", "thirty-six",
-    "thirty-seven", "thirty-eight", "thirty-nine",
+    "thirty-seven", "thirty-eight", "thirty-nine", "forty",
 )  # fmt: skip
 CONFIRMED = ("maintainer", "reporter", "merged")
 # Never right, whatever the thread says: a compile mode cures no recompile.
