@@ -131,11 +131,15 @@ def _read_limit_hit(source: str, reasons_of: Reasons, record: Record, fields: Fi
     function = text_or_none(fields.get("function"))
     reasons: tuple[Reason, ...] = ()
     if isinstance(raw, str):
-        text = re.split(r"\s+(?:User stack trace:|[Tt]o log all recompilation|[Tt]o diagnose recompilation)", raw, maxsplit=1)[0].strip(" *")
+        whole = _BROKEN_GUARD.sub(lambda end: "" if end["next"] in ".[" else " ", raw)
+        text = re.split(r"\s+(?:User stack trace:|[Tt]o log all recompilation|[Tt]o diagnose recompilation)", whole, maxsplit=1)[0].strip(" *")
         items = re.findall(r"\"([^\"]+)\"|'((?:[^'\\]|\\.)+)'", text) if text.startswith("[") else []
         reasons = tuple(parse_reason(a or b, function) for a, b in items) or (parse_reason(text, function),)
     partial = any(fields.get(name) is None for name in record.rule.needs) or (not record.ended and (record.cut or not reasons))
     return [sighting(source, record, fields, reasons=reasons, partial=partial)]
+
+
+_BROKEN_GUARD = pattern(r"\n[ \t]+(?=(?P<next>\S))")  # at a page's width, by the person who kept it
 
 
 def _read_graph_break(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
@@ -281,6 +285,10 @@ def _said(text: str, more: str, message: str) -> str:
         text = more
     elif text.endswith(":") and more and text.startswith("Failed running "):  # torch 2.0 to 2.6
         text = f"{more} ({text[:-1]})"
+    elif more and _ANNOUNCED.fullmatch(text) is not None and _ANNOUNCES_NOTHING.match(more) is None:  # broken behind the exception's name
+        text = f"{text} {more}"
+    elif text == "Dynamo failed to run FX node with fake tensors" and _RAISED.match(more) is not None:  # the traced call left out
+        text = f"{more} ({text})"
     elif more.startswith("Explanation: "):
         text = f"{text}: {_inner_first(more.removeprefix('Explanation: '))}"
     text = re.sub(r"\s{2,}", " ", text)  # tables and terminals stretch the blanks
@@ -321,6 +329,9 @@ _OF_COMPILER = pattern(rb"torch/_(?:dynamo|functorch|subclasses)/")
 _GUARD_MADE = pattern(rb"\btorch[./]_guards\b")  # "Created at:", a stack that belongs to the message in front of it
 _CHATTER = (b"V", b"D", b"I")  # levels of torch's prefix
 _CPP_ERROR = pattern(r"(?m)^[^\n]{0,300}?\b(?P<error>(?:fatal )?error(?: \w+)?: [^\n]{1,200}|no matching function for call[^\n]{0,200})")
+_ANNOUNCED = pattern(r"(?:[A-Z]\w{0,60}(?:Error|Exception): ?){1,3}")
+_ANNOUNCES_NOTHING = pattern(r"Set TORCH|You can suppress|from user code:|The above exception|During handling|Traceback |File \"")
+_RAISED = pattern(r"[A-Z]\w{0,60}(?:Error|Exception): \S")
 _NO_MESSAGE = pattern(r"\.\.\.|(?:None|True|False|\d+|[\w.]+\.\w+),")  # an example in documentation, a value in a program's table
 # A place in a kernel, whose error stands below its source; and what triton says before it shows the words of NVIDIA's assembler.
 _DETAILS = (
