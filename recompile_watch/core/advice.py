@@ -30,6 +30,7 @@ _ONE = r"((?:[LG]\['\w+'\]|[A-Za-z_]\w*)(?:\.(?!_base\b)\w+|\[\d+\]|\['\w+'\])*)
 _ALIAS = pattern(rf"{_ONE} ?should not alias|{_ONE}\._base\b|\"{_ONE}\"\]$| is {_ONE}$")
 _OF_MODULES = frozenset({"forward", "__call__", "_call_impl", "_wrapped_call_impl"})
 _GRAPH_INPUT = pattern(r"\b(?:arg|primals_)\d+")
+_NUMBER_FOR_TENSOR = pattern(r"expected type of '(?P<source>.+)' to be a tensor type, '? ?but found <class '(?:float|int|bool|complex)'>")
 # What may stand in a line that a person pastes into a shell: names, attributes, indices, keys.
 _PLAIN_SOURCE = pattern(r"[LG]\['\w+'\](?:\.\w+|\[\d+\]|\['[\w.-]+'\])*")
 
@@ -193,7 +194,8 @@ def _holder(story: Story) -> str:
 
 
 def _attribute(story: Story) -> str | None:
-    source = _source_text(story.newest)
+    number = _NUMBER_FOR_TENSOR.match(story.newest)
+    source = number["source"] if number is not None else _source_text(story.newest)
     return (code_name(source) or source) if source and "___stack" not in source else None
 
 

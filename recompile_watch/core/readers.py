@@ -6,6 +6,7 @@ from itertools import chain
 
 from recompile_watch.core.causes import parse_reason
 from recompile_watch.core.events import Reason
+from recompile_watch.core.exception_text import MAX_MESSAGE, what_is_wrong, with_detail
 from recompile_watch.core.late import pattern
 from recompile_watch.core.prefix_grammar import GLOG
 from recompile_watch.core.records import Record
@@ -14,7 +15,6 @@ from recompile_watch.core.tracebacks import backend_of, failure_of, operation_of
 
 _CACHED_LINES = 10_000
 _CACHED_BYTES = 512  # of each; a longer one is parsed again
-MAX_MESSAGE = 300  # characters of an exception's text that an event keeps
 _REASON_LINE = pattern(rb"\s*- (?:(?=!?\d{1,9}/\d{1,9}(?:/\d+)?(?:_\d+)?:(?: |$))|(?!User stack trace:| {2,}\S))")
 _ENTRY_START = pattern(rb"\s- (?=!?\d{1,9}/\d{1,9}(?:/\d+)?:(?: |$))")
 # A guard in somebody's words, and one that they pressed into the line of the head, behind three dots.
@@ -131,11 +131,15 @@ def _read_limit_hit(source: str, reasons_of: Reasons, record: Record, fields: Fi
     function = text_or_none(fields.get("function"))
     reasons: tuple[Reason, ...] = ()
     if isinstance(raw, str):
-        text = re.split(r"\s+(?:User stack trace:|[Tt]o log all recompilation|[Tt]o diagnose recompilation)", raw, maxsplit=1)[0].strip(" *")
+        whole = _BROKEN_GUARD.sub(lambda end: "" if end["next"] in ".[" else " ", raw)
+        text = re.split(r"\s+(?:User stack trace:|[Tt]o log all recompilation|[Tt]o diagnose recompilation)", whole, maxsplit=1)[0].strip(" *")
         items = re.findall(r"\"([^\"]+)\"|'((?:[^'\\]|\\.)+)'", text) if text.startswith("[") else []
         reasons = tuple(parse_reason(a or b, function) for a, b in items) or (parse_reason(text, function),)
     partial = any(fields.get(name) is None for name in record.rule.needs) or (not record.ended and (record.cut or not reasons))
     return [sighting(source, record, fields, reasons=reasons, partial=partial)]
+
+
+_BROKEN_GUARD = pattern(r"\n[ \t]+(?=(?P<next>\S))")  # at a page's width, by the person who kept it
 
 
 def _read_graph_break(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
@@ -235,11 +239,13 @@ def _read_compile_error(source: str, reasons_of: Reasons, record: Record, fields
     )
     known = fields.get("message")
     if said is not None and (known is None or (isinstance(known, str) and known.startswith("Failed running "))):
-        fields["message"] = _said(decode(said["text"]).strip(), decode(said["more"] or b"").strip(), decode(record.message()))[:MAX_MESSAGE] or None
+        fields["message"] = (
+            what_is_wrong(decode(said["text"]).strip(), decode(said["more"] or b"").strip(), decode(record.message()))[:MAX_MESSAGE] or None
+        )
     at = fields.get("message")
     if isinstance(at, str) and _NO_MESSAGE.fullmatch(at) is not None:
         return []
-    fields["message"] = _with_detail(at, decode(record.message())) if isinstance(at, str) else at
+    fields["message"] = with_detail(at, decode(record.message())) if isinstance(at, str) else at
     return _read_exception(source, reasons_of, record, fields)
 
 
@@ -251,7 +257,7 @@ def _read_traceback(source: str, reasons_of: Reasons, record: Record, fields: Fi
     if failure is None or (failure.exception is None and _GUARD_MADE.search(record.head.torch) is not None):
         return []
     message = decode(record.message())
-    fields["message"] = _with_detail(_said(failure.said, failure.more, message), message)[:MAX_MESSAGE] or None
+    fields["message"] = with_detail(what_is_wrong(failure.said, failure.more, message), message)[:MAX_MESSAGE] or None
     return _read_exception(source, reasons_of, record, {**fields, "exception": failure.exception, "stage": failure.stage})
 
 
@@ -272,38 +278,6 @@ def _is_aside(record: Record) -> bool:
     return head[:1] in _CHATTER or _DEALT_WITH.search(head) is not None or _TRIED.search(record.message()) is not None
 
 
-def _said(text: str, more: str, message: str) -> str:
-    """What is wrong, first: behind a backend's name, a traced call, or a compiler's command line.
-
-    text, more: the exception's first line and the one below. message: the whole record.
-    """
-    if text.endswith("raised:"):
-        text = more
-    elif text.endswith(":") and more and text.startswith("Failed running "):  # torch 2.0 to 2.6
-        text = f"{more} ({text[:-1]})"
-    elif more.startswith("Explanation: "):
-        text = f"{text}: {_inner_first(more.removeprefix('Explanation: '))}"
-    text = re.sub(r"\s{2,}", " ", text)  # tables and terminals stretch the blanks
-    text = _inner_first(text).partition(" This function is either a Python builtin")[0]  # what follows is the same for every function
-    if ("C++ compile error" in text or text.endswith("CppCompileError:")) and (error := _CPP_ERROR.search(message)) is not None:
-        text = f"{text}: {error['error']}"
-    return text
-
-
-def _with_detail(text: str, message: str) -> str:
-    """A message that only announces what is wrong, with that, from the lines below it."""
-    for announces, detail in _DETAILS:
-        if announces.search(text) is not None and (cause := detail.search(message)) is not None:
-            return f"{text[: MAX_MESSAGE - 1 - len(cause['error'])]} {cause['error']}"[:MAX_MESSAGE]
-    return text
-
-
-def _inner_first(text: str) -> str:
-    """``Dynamo failed to run FX node …: got RuntimeError('…')`` (torch 2.7 and later) with the error in front."""
-    inner = re.search(r": got (?P<error>\w+\(.*\))$", text)
-    return text if inner is None else f"{inner['error']} ({text[: inner.start()]})"
-
-
 # Where torch's prefix says that a line comes from: kernels are tried here at any level, and here it warns and goes on.
 # Source: the calls with exc_info=True in torch 2.13.
 _DEALT_WITH = pattern(
@@ -320,14 +294,7 @@ _TRIED = pattern(
 _OF_COMPILER = pattern(rb"torch/_(?:dynamo|functorch|subclasses)/")
 _GUARD_MADE = pattern(rb"\btorch[./]_guards\b")  # "Created at:", a stack that belongs to the message in front of it
 _CHATTER = (b"V", b"D", b"I")  # levels of torch's prefix
-_CPP_ERROR = pattern(r"(?m)^[^\n]{0,300}?\b(?P<error>(?:fatal )?error(?: \w+)?: [^\n]{1,200}|no matching function for call[^\n]{0,200})")
 _NO_MESSAGE = pattern(r"\.\.\.|(?:None|True|False|\d+|[\w.]+\.\w+),")  # an example in documentation, a value in a program's table
-# A place in a kernel, whose error stands below its source; what triton says before it shows the words of NVIDIA's assembler; an operation.
-_DETAILS = (
-    (pattern(r"\bat \d+:\d+:$"), pattern(r"(?m)^(?P<error>[A-Z]\w*(?:Error|Exception)\([^\n]{1,280}|[A-Z]\w*(?:Error|Exception): [^\n]{1,280})")),
-    (pattern(r"\bNo choices to select\b"), pattern(r"(?m)^\s*(?P<error>target: \S{1,100})")),
-    (pattern(r"PTX codegen error:?$"), pattern(r"(?m)^(?P<error>`?ptxas [^\n]{0,200}?\b(?:error|fatal)\s*: [^\n]{1,200})")),
-)
 _LAST_WORDS = pattern(
     rb"(?m)^(?:from user code:|Set TORCH(?:_LOGS|DYNAMO_VERBOSE)=|Set torch\._dynamo\.config\.verbose"
     rb"|You can suppress this exception and fall|\s*\"?_orig_mod\.|While executing %|\s*target: aten\.|[^\n]*\b(?:in|out|in_out)_ptr\d+\b)"

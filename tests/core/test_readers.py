@@ -93,6 +93,31 @@ def test_a_call_that_fails_on_fake_tensors_says_first_what_is_wrong(text: str) -
     assert message.index("two different devices") < message.find("call_function")
 
 
+def test_what_stands_below_a_name_or_a_call_is_what_is_wrong() -> None:
+    """Somebody broke the line behind the exception's name, or left out the call that was traced; torch's last words are no message."""
+    build = "Command '['/usr/bin/gcc', 'main.c']' returned non-zero exit status 1."
+    assert messages(f"torch._inductor.exc.InductorError: CalledProcessError:\n  {build}\n") == [f"CalledProcessError: {build}"]
+    assert messages("torch._dynamo.exc.Unsupported:\n  Logger method not supported\n") == ["Logger method not supported"]
+    called = f"torch._dynamo.exc.TorchRuntimeError: Dynamo failed to run FX node with fake tensors\n  RuntimeError: {DEVICES}\n"
+    assert messages(called) == [f"RuntimeError: {DEVICES} (Dynamo failed to run FX node with fake tensors)"]
+    assert messages("torch._inductor.exc.InductorError: AssertionError:\nSet TORCHDYNAMO_VERBOSE=1 for the stack\n") == ["AssertionError:"]
+    assert messages('torch._dynamo.exc.Unsupported:\n  File "/srv/m.py", line 3, in f\n') == [None]
+
+
+@pytest.mark.parametrize(
+    ("broken", "whole"),
+    [
+        ("self._modules['a']\n                       ._modules['b'].seen == 7", "self._modules['a']._modules['b'].seen == 7"),
+        ("tensor 'x' size mismatch\n         at index 0. expected 4, actual 5", "tensor 'x' size mismatch at index 0. expected 4, actual 5"),
+        ("L['n'] == 7\n    W1120 is the next line", "L['n'] == 7"),
+    ],
+)
+def test_a_guard_that_a_page_broke_is_whole(broken: str, whole: str) -> None:
+    """What is indented behind the reason and goes on with it belongs to the guard; nothing else does."""
+    (event,) = events(f"torch._dynamo hit config.recompile_limit (8)\n   function: 'f' (/srv/m.py:9)\n   last reason: 0/7: {broken}\n")
+    assert [reason["text"] for reason in event["reasons"]] == [whole]
+
+
 def test_a_refused_build_shows_the_compilers_error() -> None:
     """Of ``C++ compile error`` the first error of the compiler is kept, from behind its command line."""
     said = "C++ compile error\n\nCommand:\ng++ -O3 /tmp/x.cpp -o x.so\n\nOutput:\n/tmp/x.cpp:2:10: fatal error: omp.h: No such file\n"
