@@ -8,7 +8,21 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from recompile_watch.core.events import Reason
-from recompile_watch.core.guard_lines import buckets_for, dtype_named, is_of_a_library, operator_named, optimizer_line, state_line, structure_line
+from recompile_watch.core.guard_lines import (
+    buckets_for,
+    check_line,
+    clone_lines,
+    constraint_line,
+    dtype_named,
+    grad_line,
+    is_of_a_library,
+    logger_method,
+    lr_line,
+    operator_named,
+    option_line,
+    state_line,
+    structure_line,
+)
 from recompile_watch.core.late import pattern
 from recompile_watch.core.models import Model, ModelSetting, caution_of, where_set
 from recompile_watch.core.patterns import RESUMED, SHARED_WRAPPER, varying_integer
@@ -28,6 +42,7 @@ _SIZE = pattern(r"(?:2 <= |\()?(?P<source>[\w.\[\]'\"]+?)\.size\(\)\[(?P<dim>\d+
 _ROOTED = pattern(r"(?P<root>[A-Za-z_]\w*)(?P<rest>(?:[.\[].*)?)", re.DOTALL)
 _ONE = r"((?:[LG]\['\w+'\]|[A-Za-z_]\w*)(?:\.(?!_base\b)\w+|\[\d+\]|\['\w+'\])*)"
 _ALIAS = pattern(rf"{_ONE} ?should not alias|{_ONE}\._base\b|\"{_ONE}\"\]$| is {_ONE}$")
+_PASSED = pattern(r"(?:L\['(?:args|kwargs)'\]|args|kwargs)\[(?:(?P<number>[0-2])|'(?P<name>[A-Za-z_]\w*)')\]")  # to the shared wrapper
 _OF_MODULES = frozenset({"forward", "__call__", "_call_impl", "_wrapped_call_impl"})
 _GRAPH_INPUT = pattern(r"\b(?:arg|primals_)\d+")
 # What may stand in a line that a person pastes into a shell: names, attributes, indices, keys.
@@ -212,10 +227,19 @@ def _limit_key(story: Story, name: str) -> str:
     return f"accumulated_{name}" if story.is_accumulated else name
 
 
-def _alias(story: Story) -> str | None:
-    """The tensor that shares memory with another: the last that the guard names, or the one whose base it is about."""
-    match = _ALIAS.search(story.newest[:MAX_GUARD_CHARS])
-    return code_name(next(group for group in match.groups() if group)) if match else None
+def _clones(story: Story) -> str | None:
+    """What shares memory with another, cloned: of the same tensor passed several times all but one, else the last that the guard names."""
+    guard = story.newest[:MAX_GUARD_CHARS]
+    lines = clone_lines(guard)
+    match = None if lines else _ALIAS.search(guard)
+    name = code_name(next(group for group in match.groups() if group)) if match else None
+    return lines or (name and f"{name} = {name}.clone()")
+
+
+def _grad_line(story: Story) -> str | None:
+    name = _tensor_name(story)
+    is_parameter = "._parameters[" in story.newest
+    return grad_line(name, is_parameter=is_parameter) if name else None
 
 
 def _to_gpu(story: Story) -> str:
@@ -279,10 +303,18 @@ def _source_text(guard: str) -> str | None:
     return equals["source"] if equals is not None else None
 
 
-def _tensor_name(guard: str) -> str | None:
+def _tensor_name(story: Story) -> str | None:
     """The name by which code calls the tensor: ``x`` of ``L['x']``, ``self.lin.weight`` of a module's parameter."""
-    match = _TENSOR.match(guard)
-    return code_name(match["source"]) if match else None
+    match = _TENSOR.match(story.newest)
+    return _named(story, match["source"]) if match else None
+
+
+def _named(story: Story, source: str) -> str | None:
+    """A source as the program calls it: what torch's shared wrapper is given has another name where the module is called."""
+    passed = _PASSED.fullmatch(source) if _is_wrapper(story) else None
+    if passed is None:
+        return code_name(source)
+    return passed["name"] or ("x", "y", "z")[int(passed["number"])]
 
 
 def code_name(source: str) -> str | None:
@@ -299,16 +331,16 @@ def code_name(source: str) -> str | None:
 def _padded(story: Story) -> str:
     """The size that is to be padded, as code."""
     match = _TENSOR.match(story.newest) or _SIZE.match(story.newest)
-    name = code_name(match["source"]) if match and match["dim"] is not None else None
+    name = _named(story, match["source"]) if match and match["dim"] is not None else None
     return f"{name}.shape[{match['dim']}]" if match and name else "x.shape[dim]"
 
 
-def _marks(guards: Iterable[Reason], call: str) -> str | None:
+def _marks(story: Story, call: str) -> str | None:
     """``torch._dynamo.mark_dynamic(x, 0)``, one for each tensor and dimension whose size changed."""
     found = []
-    for guard in guards:
+    for guard in story.guards:
         match = _TENSOR.match(guard.text) or _SIZE.match(guard.text)
-        name = code_name(match["source"]) if match and match["dim"] is not None else None
+        name = _named(story, match["source"]) if match and match["dim"] is not None else None
         if match is not None and name is not None:
             found.append(f"{call}({name}, {match['dim']})")
     return "; ".join(dict.fromkeys(found)) or None
@@ -350,8 +382,13 @@ MAKERS: dict[str, Callable[[Story], str | None]] = {
     "structure": lambda story: structure_line(story.newest[:MAX_GUARD_CHARS]),
     "state_line": lambda story: state_line(story.newest),
     "dtype": lambda story: dtype_named(story.oldest),
-    "optimizer_line": lambda story: optimizer_line(story.file, story.oldest),
-    "alias": _alias,
+    "lr_line": lambda story: lr_line(story.newest),
+    "clones": _clones,
+    "grad_line": _grad_line,
+    "constraint_line": lambda story: constraint_line(story.reason),
+    "check_line": lambda story: check_line(story.reason),
+    "option_line": lambda story: option_line(story.reason),
+    "method": lambda story: logger_method(story.reason),
     "to_gpu": _to_gpu,
     "backend": lambda story: story.backend,
     "buckets": lambda story: buckets_for(guard.text for guard in story.guards),
@@ -362,9 +399,9 @@ MAKERS: dict[str, Callable[[Story], str | None]] = {
     "guard": lambda story: story.newest,
     "reason": lambda story: story.reason,
     "attribute": _attribute,
-    "tensor": lambda story: _tensor_name(story.newest),
-    "mark_dynamic": lambda story: _marks(story.guards, "torch._dynamo.mark_dynamic"),
-    "mark_unbacked": lambda story: _marks(story.guards, "torch._dynamo.decorators.mark_unbacked"),
+    "tensor": _tensor_name,
+    "mark_dynamic": lambda story: _marks(story, "torch._dynamo.mark_dynamic"),
+    "mark_unbacked": lambda story: _marks(story, "torch._dynamo.decorators.mark_unbacked"),
     "sources": lambda story: ",".join(_sources(story)),
     "source_pattern": lambda story: _source_pattern(story, _sources(story)),
     "variants": lambda story: str(_variants(story)),

@@ -5,6 +5,7 @@ Pure text: which dtype, which state of torch, which object. Nothing here knows o
 
 import re
 from collections.abc import Iterable
+from difflib import get_close_matches
 
 from recompile_watch.core.late import pattern
 
@@ -14,19 +15,28 @@ DTYPES = {
     "Char": "int8", "Byte": "uint8", "Bool": "bool", "ComplexFloat": "complex64", "ComplexDouble": "complex128",
     "Float8_e4m3fn": "float8_e4m3fn", "Float8_e5m2": "float8_e5m2",
 }  # fmt: skip
-# The optimizers of torch/optim by their file, and whether they take capturable=.
-_OPTIMIZERS = {
-    "adam": ("Adam", True), "adamw": ("AdamW", True), "nadam": ("NAdam", True), "radam": ("RAdam", True), "adamax": ("Adamax", True),
-    "adadelta": ("Adadelta", True), "asgd": ("ASGD", True), "rprop": ("Rprop", True), "rmsprop": ("RMSprop", True),
-    "sgd": ("SGD", False), "adagrad": ("Adagrad", False),
-}  # fmt: skip
 _LIBRARY = pattern(
     r"[\\/](?:site|dist)-packages[\\/]torch[\\/]|[\\/]python3\.\d+[\\/](?!(?:site|dist)-packages[\\/])|[\\/]Lib[\\/](?!site-packages[\\/])"
 )
 _DTYPE = pattern(r"dtype mismatch\. expected (\w+)")
-_OPERATOR = pattern(r"\b(?!torch\b|aten\b|prims?\b)([A-Za-z_]\w+)(?:\.|::)([A-Za-z_]\w+)\.(?:default|[A-Z]\w+)\b")
+_OPERATOR = pattern(
+    r"\b(?!torch\b|aten\b|prims?\b)([A-Za-z_]\w+)(?:\.|::)([A-Za-z_]\w+)(?:\.(?:default|[A-Z]\w+)\b|: attempted to run this operator)"
+)
 _SIZES = pattern(r"\b(?:expected|actual) (\d{1,9})\b")
-_LR = pattern(r"\['lr'\] == (\d+(?:\.\d+)?(?:e-?\d+)?)$")
+_LOGGED = pattern(r"\bLogger\.(debug|info|warning|error|exception|critical|log|isEnabledFor)\b")
+_QUOTED_NAME = pattern(r"\"([^\"]{1,200})\"")
+_CONSTRAINED = pattern(r"\b[LG]\['(\w+)'\]\.size\(\)\[(\d+)\]")
+_RELATION = pattern(
+    r"data-dependent expression (?:(?P<left>u\d+) (?P<sign><=?|>=?) (?P<right>-?\d+)|(?P<name>Eq|Ne)\((?P<first>u\d+), (?P<second>-?\d+)\))"
+)
+_OPPOSITE = {"<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+_KNOWN_MODES = pattern(r"Unrecognized mode=(?P<mode>[^,\s]{1,60}), should be one of: (?P<known>[\w, -]{1,300})")
+_KNOWN_OPTIONS = pattern(r"Unexpected optimization option (?P<option>[\w.]{1,80}), known options are \[(?P<known>[^\]]*)")
+# The list of options is long, and often cut: what is not alike was not meant.
+_ARGUMENTS = (
+    (_KNOWN_MODES, "mode", 'mode="{}"', 0.0, 'mode="reduce-overhead"'),
+    (_KNOWN_OPTIONS, "option", 'options={{"{}": ...}}', 0.85, "options={...}"),
+)
 _STATES = (
     ("num_threads", "torch.set_num_threads(N)"),
     ("default_dtype", "torch.set_default_dtype(torch.float32)"),
@@ -69,6 +79,10 @@ _STRUCTURE = tuple(
             "# {name}: as many entries in every call: pad it, or pass one stacked tensor",
         ),
         (
+            r"Duplicate tensors? found",
+            "# the same tensor in the same places in every call, or tensors of their own in every call",
+        ),
+        (
             r"Cache line invalidated because (?P<name>\S+) got deallocated",
             "# {name}: keep the compiled object, and what it holds, for as long as it is called; a new one compiles again",
         ),
@@ -98,6 +112,12 @@ def operator_named(message: str) -> str:
     return f"{match[1]}::{match[2]}" if match else "mylib::name"
 
 
+def logger_method(message: str) -> str:
+    """The method of a logger that torch could not trace; ``info`` where the log does not name it."""
+    match = _LOGGED.search(message)
+    return match[1] if match else "info"
+
+
 def buckets_for(guards: Iterable[str]) -> str:
     """Five sizes, each twice the one before, of which the last holds every size that the guards show."""
     seen = [int(size) for guard in guards for size in _SIZES.findall(guard)]
@@ -105,11 +125,53 @@ def buckets_for(guards: Iterable[str]) -> str:
     return f"({', '.join(str(largest >> step) for step in range(4, -1, -1))})"
 
 
-def optimizer_line(file: str | None, guard: str) -> str:
-    """How the optimizer whose ``step`` was compiled is built with a tensor as its learning rate."""
-    name, takes_capturable = _OPTIMIZERS.get(re.split(r"[\\/]", file or "")[-1].removesuffix(".py"), ("Adam", True))
-    rate = match[1] if (match := _LR.search(guard)) else "0.01"
-    return f"optimizer = torch.optim.{name}(parameters, lr=torch.tensor({rate}){', capturable=True' if takes_capturable else ''})"
+def lr_line(guard: str) -> str:
+    """What makes a learning rate a tensor: that of an optimizer where it is kept, whatever its class and its first value; else the number itself."""
+    if re.match(r"(?:L\['lr'\]|lr) [=!]=", guard):
+        return "lr = torch.tensor(lr)  # 0-dimensional, made outside the compiled function"
+    return "for group in optimizer.param_groups: group['lr'] = torch.tensor(group['lr'])  # once, right behind the optimizer"
+
+
+def clone_lines(guard: str) -> str | None:
+    """Each tensor but the first of those that are one and the same, cloned; None where the guard is of another form."""
+    names = _QUOTED_NAME.findall(guard) if guard.startswith("Duplicate tensors found") else []
+    return "; ".join(f"{name} = {name}.clone()" for name in (re.sub(r"^[LG]\['(\w+)'\]", r"\1", one) for one in names[1:])) or None
+
+
+def grad_line(name: str, *, is_parameter: bool) -> str:
+    """How a tensor gets one requires_grad for all calls. name: of the tensor, as code: a parameter cannot be detached in its place."""
+    if not is_parameter:
+        return f"{name} = {name}.detach()  # where no gradient is wanted"
+    return f"{name}.requires_grad_(...)  # True or False, before the first compiled call; what is unfrozen later compiles once more, as it must"
+
+
+def constraint_line(message: str) -> str:
+    """The sizes that were marked and that the code fixes, marked in a way that lets torch decide."""
+    marks = [f"maybe_mark_dynamic({name}, {dim})" for name, dim in _CONSTRAINED.findall(message.partition("!")[0])] or ["maybe_mark_dynamic(x, dim)"]
+    return "; ".join(f"torch._dynamo.{mark}" for mark in dict.fromkeys(marks))
+
+
+def check_line(message: str) -> str:
+    """The relation that the compiler could not decide, stated; its opposite is the other promise that a program can make."""
+    match = _RELATION.search(message)
+    if match is None:
+        return "torch._check(n > 0)  # the condition of the message, with your own variable,"
+    if match["name"]:
+        sign, other = ("==", "!=") if match["name"] == "Eq" else ("!=", "==")
+        left, right = match["first"], match["second"]
+    else:
+        left, sign, right, other = match["left"], match["sign"], match["right"], _OPPOSITE[match["sign"]]
+    return f"torch._check(n {other} {right})  # or torch._check(n {sign} {right}), whichever always holds; n is your variable behind {left};"
+
+
+def option_line(message: str) -> str:
+    """The argument of torch.compile that was meant: the known name that is most like the one that was written."""
+    for form, written, argument, cutoff, otherwise in _ARGUMENTS:
+        match = form.search(message)
+        if match is not None:
+            like = get_close_matches(match[written], re.findall(r"[\w.-]+", match["known"]), 1, cutoff)
+            return argument.format(like[0]) if like else otherwise
+    return 'mode="reduce-overhead"'
 
 
 def state_line(guard: str) -> str:

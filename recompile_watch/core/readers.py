@@ -325,6 +325,10 @@ _NO_MESSAGE = pattern(r"\.\.\.|(?:None|True|False|\d+|[\w.]+\.\w+),")  # an exam
 # A place in a kernel, whose error stands below its source; and what triton says before it shows the words of NVIDIA's assembler.
 _DETAILS = (
     (pattern(r"\bat \d+:\d+:$"), pattern(r"(?m)^(?P<error>[A-Z]\w*(?:Error|Exception)\([^\n]{1,280}|[A-Z]\w*(?:Error|Exception): [^\n]{1,280})")),
+    (
+        pattern(r"\bdoes not support running with fake tensors$"),
+        pattern(r"Developer debug context: (?P<error>unsupported operator: [^\s]{1,200})"),
+    ),
     (pattern(r"PTX codegen error:?$"), pattern(r"(?m)^(?P<error>`?ptxas [^\n]{0,200}?\b(?:error|fatal)\s*: [^\n]{1,200})")),
 )
 _LAST_WORDS = pattern(
