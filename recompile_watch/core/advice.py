@@ -20,6 +20,7 @@ from recompile_watch.core.guard_lines import (
     lr_line,
     operator_named,
     option_line,
+    reorder_line,
     state_line,
     structure_line,
 )
@@ -395,7 +396,7 @@ MAKERS: dict[str, Callable[[Story], str | None]] = {
     "padded": _padded,
     "broken_on": lambda story: f"this ({story.reason})" if story.reason else "what breaks the graph",
     "operator": lambda story: operator_named(story.reason),
-    "printer": lambda story: "warnings.warn" if "warnings.warn" in story.reason else "print",
+    "reorder_line": lambda story: reorder_line(story.reason),
     "guard": lambda story: story.newest,
     "reason": lambda story: story.reason,
     "attribute": _attribute,

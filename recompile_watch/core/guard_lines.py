@@ -112,6 +112,12 @@ def operator_named(message: str) -> str:
     return f"{match[1]}::{match[2]}" if match else "mylib::name"
 
 
+def reorder_line(message: str) -> str:
+    """The function that writes, given to torch to be called behind the graph; what it is called by must be there."""
+    line = "torch._dynamo.config.reorderable_logging_functions.add({})"
+    return f"import warnings; {line.format('warnings.warn')}" if "warnings.warn" in message else line.format("print")
+
+
 def logger_method(message: str) -> str:
     """The method of a logger that torch could not trace; ``info`` where the log does not name it."""
     match = _LOGGED.search(message)

@@ -28,7 +28,7 @@ _BESIDE = pattern(
 )
 # torch wraps what has no code of its own to compile, such as a module of torch's: all of it runs through this one function.
 SHARED_WRAPPER = pattern(r"torch[\\/]_dynamo[\\/]external_utils\.py$")
-_TO_ZERO_OR_ONE = pattern(r" size mismatch at index \d+\. expected (?:\d+, actual [01]|[01], actual \d+)\b")
+_TO_ZERO_OR_ONE = pattern(r" size mismatch at index \d+\. expected \d+, actual [01]\b")
 _DIMENSION = pattern(r"tensor '.+?' size mismatch at index \d+")
 MAX_FIRST_STEPS = 3  # dimensions that may each take their first step before somebody should look
 _BACKENDS = pattern(r"Cached backend: [^\n]{0,200}?compiler='(?P<cached>[\w.-]+)'.{0,200}?New backend: [^\n]{0,200}?compiler='(?P<new>[\w.-]+)'")
@@ -51,10 +51,6 @@ def patterns_of(guards: Sequence[Reason], *, function: str | None, worst_process
     if function is not None and RESUMED.search(function):
         found.add("resumed_frame")
     found |= _of_file(file or "")
-    if cause in DYNAMIC_BY_ITSELF and _are_first_steps(texts, worst_process):
-        found.add("first_dynamic_step")
-    if cause == "size_mismatch" and any(_TO_ZERO_OR_ONE.search(text) for text in texts):
-        found.add("to_zero_or_one")
     if cause == "backend_match" and any(match["cached"] != match["new"] for text in texts for match in _BACKENDS.finditer(text)):
         found.add("several_backends")
     if cause == "dispatch_keys":
@@ -75,6 +71,10 @@ def patterns_of(guards: Sequence[Reason], *, function: str | None, worst_process
             found.add("growing_value")
     elif len(guards) == 1 and _names_its_entry(guards[0]):
         found.add("per_layer_index")
+    if cause in DYNAMIC_BY_ITSELF and _are_first_steps(texts, worst_process) and not (len(texts) > 1 and "per_layer_index" in found):
+        found.add("first_dynamic_step")
+        if any(_TO_ZERO_OR_ONE.search(text) for text in texts):
+            found.add("to_zero_or_one")
     return frozenset(found)
 
 

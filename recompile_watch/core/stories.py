@@ -17,6 +17,7 @@ from recompile_watch.core.sightings import text_or_none
 from recompile_watch.core.versions import ANY_VERSION, VersionRange
 
 THREAD_LOCAL_SINCE = (2, 12)  # torch._dynamo.config overrides hold in the thread that made them
+FEW = 4  # recompiles that leave half of the default limit
 # Causes with as many values as the program has: a higher limit is a cure for these only.
 _FINITE = frozenset({"str_value", "object_identity", "type_identity", "parameter_size", "closure_or_global", "dict_keys"})
 # A guard on a local: torch before 2.7 wraps it, L['x'].
@@ -155,6 +156,8 @@ class Stories:
             found.add("limit_raised_elsewhere")
         if any(reason.cause == "parameter_size" for reason in group.widest):
             found.add("other_parameter_sizes")
+        if group.key.kind == "recompile" and group.worst_process <= FEW and self._limit_of(group)[0] is None:
+            found.add("few_variants")
         if group.key.kind == "recompile" and group.starts > 1:
             found.add("learned_again")
         if group.key.kind == "forecast_failure" and (self._overwritten & {self._catalog.models.of(group.first), None}):

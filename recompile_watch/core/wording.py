@@ -82,6 +82,7 @@ PATTERNS = {
     "several_backends": "it was compiled with backends of several names",
     "benchmark": "the file is a benchmark",
     "of_torch": "the file is one of torch's own",
+    "few_variants": "it happened a few times, and no limit was hit",
     "limit_raised_elsewhere": "the limit was raised, but not in this thread",
     "other_parameter_sizes": "the sizes of parameters differ as well",
     "beside_the_model": "the function computes nothing with tensors",
