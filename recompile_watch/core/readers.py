@@ -200,10 +200,13 @@ _TELLS_OF_SKIP = pattern(r"mutated inputs(?:,| [a-z])")  # somebody's sentence g
 
 
 def _read_overwritten(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
-    """The frames inside ``Stack trace: {…}. To prevent overwriting``; the last one made the output."""
+    """The frames inside ``Stack trace: {…}. To prevent overwriting``; the last one made the output. Of a gradient torch says so."""
     message = record.message()
     begin = record.match.start() if record.match is not None else 0
     body = message[begin:].partition(b"To prevent overwriting")
+    if b"accessing gradient tensor" in message[begin:]:
+        fields["output"] = "gradient"
+        body = message[begin:].partition(b"This can happen with")
     stack = frames(re.sub(rb"\.\s*$", b"", body[0])) if body[1] else []  # a cut stack does not show its last frame
     if stack:
         fields["file"], fields["line_no"], fields["function"] = stack[-1]

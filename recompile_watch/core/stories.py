@@ -160,6 +160,8 @@ class Stories:
             found.add("few_variants")
         if group.key.kind == "recompile" and group.starts > 1:
             found.add("learned_again")
+        if group.first.extra.get("output") == "gradient":
+            found.add("gradient_output")
         if group.key.kind == "forecast_failure" and (self._overwritten & {self._catalog.models.of(group.first), None}):
             found.add("cascade")
         return found

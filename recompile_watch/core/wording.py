@@ -82,6 +82,7 @@ PATTERNS = {
     "several_backends": "it was compiled with backends of several names",
     "benchmark": "the file is a benchmark",
     "of_torch": "the file is one of torch's own",
+    "gradient_output": "the tensor is a gradient that the recorded backward made",
     "few_variants": "it happened a few times, and no limit was hit",
     "limit_raised_elsewhere": "the limit was raised, but not in this thread",
     "other_parameter_sizes": "the sizes of parameters differ as well",
@@ -192,13 +193,13 @@ def _recompile_means(group: Group) -> str:
 
 def _after_limit(group: Group, version: tuple[int, int] | None) -> str:
     name = shown_function(group.key.function) if group.key.function else "the function"
-    is_old = "cache_size_limit" in str(group.values.get("limit_name")) if version is None else version < (2, 7)
+    is_old = "cache_size_limit" in str(group.values.get("limit_name")) if version is None else version < (2, 6)
     limit = group.values.get("limit")
     entries = f"{limit} compiled versions" if isinstance(limit, int) and "accumulated" not in group.key.subject else "compiled versions"
     if not is_old:
         return f"From now on new inputs of {name} run in eager mode, with everything it calls; its {entries} stay in use for inputs they fit."
     if version is None:
-        return f"From now on {name} runs in eager mode for all inputs: torch before 2.7 drops its {entries}."
+        return f"From now on {name} runs in eager mode: torch before 2.6 drops its {entries}, 2.6 still uses them for inputs they fit."
     callees = "what it calls is compiled on its own" if version < (2, 5) else "what it calls is not compiled either"
     return f"From now on {name} runs in eager mode for all inputs: its {entries} are dropped, and {callees}."
 

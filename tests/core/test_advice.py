@@ -477,6 +477,42 @@ def test_what_is_expected_is_told_last() -> None:
     assert found[1].advice[0].remedy == "none_first_automatic_dynamic"
 
 
+def test_a_gradient_is_not_cloned() -> None:
+    """What was overwritten is a .grad that the recorded backward made; the model's output is another tensor."""
+    text = "RuntimeError: Error: accessing {}tensor output of CUDAGraphs that has been overwritten by a subsequent run. "
+    text += (
+        "Stack trace: File \"/srv/m.py\", line 61, in forward\n    return self.head(x). This can happen with torch.compile(mode='reduce-overhead')"
+    )
+    (gradient,) = _told(text.format("gradient ") + " and gradient accumulation.\n")
+    assert [gradient.advice[0].remedy, gradient.function, gradient.line_no] == ["grads_outside_graphs", "forward", 61]
+    assert "clone_outputs" not in [one.remedy for one in gradient.advice]
+    (output,) = _told(text.format("").replace("This can happen with", "To prevent overwriting, clone the tensor of") + "\n")
+    assert output.advice[0].remedy == "clone_outputs"
+
+
+@pytest.mark.parametrize("said", ["RuntimeError: can't start new thread", "BlockingIOError: [Errno 11] Resource temporarily unavailable"])
+def test_no_more_workers_can_be_started(said: str) -> None:
+    """A newer torch starts as many; one process starts none."""
+    log = f"""Traceback (most recent call last):
+  File "/v/site-packages/torch/_inductor/async_compile.py", line 150, in process_pool
+    pool = SubprocPool(config.compile_threads)
+{said}
+"""
+    (finding,) = _told(log)
+    assert [one.remedy for one in finding.advice] == ["compile_in_process", "disable_compile_process"]
+
+
+def test_inference_tensors_are_known_where_they_are_compiled() -> None:
+    """The compiled forward saves them for its backward; in a program that compiles nothing the same words are none of torch.compile's."""
+    frame = '  File "/v/site-packages/torch/{}.py", line 9, in {}\n    return f(*args)\n'
+    words = "RuntimeError: Inference tensors cannot be saved for backward. To work around you can make a clone to get a normal tensor.\n"
+    compiled = frame.format("_functorch/_aot_autograd/utils", "g") + frame.format("autograd/function", "apply")
+    (finding,) = _told("Traceback (most recent call last):\n" + compiled + words)
+    assert finding.advice[0].remedy == "no_inference_mode"
+    assert finding.consequence.startswith("What was compiled")
+    assert _told("Traceback (most recent call last):\n" + frame.format("autograd/function", "apply") + words) == []
+
+
 def test_a_container_made_anew_has_no_last_one() -> None:
     """Each call makes another dict: no limit is high enough."""
     (finding,) = _told(_block(1, "___check_obj_id(meta, 139743157497536), type=<class 'dict'>"))
