@@ -9,9 +9,12 @@ from dataclasses import dataclass
 
 from recompile_watch.core.events import Reason
 from recompile_watch.core.guard_lines import (
+    SIZE,
+    TENSOR,
     buckets_for,
     check_line,
     clone_lines,
+    code_name,
     constraint_line,
     dtype_named,
     grad_line,
@@ -21,6 +24,8 @@ from recompile_watch.core.guard_lines import (
     operator_named,
     option_line,
     reorder_line,
+    rooted,
+    source_text,
     state_line,
     structure_line,
 )
@@ -34,20 +39,11 @@ from recompile_watch.core.versions import VersionRange
 MAX_ADVICE = 5
 MAX_SOURCES = 64
 MAX_GUARD_CHARS = 2000  # a guard that is longer names nothing that a person could paste
-_TENSOR = pattern(
-    r"tensor '(?P<source>.+?)' (?:size|strides?|dtype|rank|requires_grad|dispatch key set|(?:Tensor )?device index) mismatch"
-    r"(?: at index (?P<dim>\d+))?"
-)
-_EQUALS = pattern(r"(?P<source>.+?) (?:==|!=) .+")
-_SIZE = pattern(r"(?:2 <= |\()?(?P<source>[\w.\[\]'\"]+?)\.size\(\)\[(?P<dim>\d+)\]")
-_ROOTED = pattern(r"(?P<root>[A-Za-z_]\w*)(?P<rest>(?:[.\[].*)?)", re.DOTALL)
 _ONE = r"((?:[LG]\['\w+'\]|[A-Za-z_]\w*)(?:\.(?!_base\b)\w+|\[\d+\]|\['\w+'\])*)"
 _ALIAS = pattern(rf"{_ONE} ?should not alias|{_ONE}\._base\b|\"{_ONE}\"\]$| is {_ONE}$")
 _PASSED = pattern(r"(?:L\['(?:args|kwargs)'\]|args|kwargs)\[(?:(?P<number>[0-2])|'(?P<name>[A-Za-z_]\w*)')\]")  # to the shared wrapper
 _OF_MODULES = frozenset({"forward", "__call__", "_call_impl", "_wrapped_call_impl"})
 _GRAPH_INPUT = pattern(r"\b(?:arg|primals_)\d+")
-# What may stand in a line that a person pastes into a shell: names, attributes, indices, keys.
-_PLAIN_SOURCE = pattern(r"[LG]\['\w+'\](?:\.\w+|\[\d+\]|\['[\w.-]+'\])*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +205,7 @@ def _holder(story: Story) -> str:
 
 
 def _attribute(story: Story) -> str | None:
-    source = _source_text(story.newest)
+    source = source_text(story.newest)
     return (code_name(source) or source) if source and "___stack" not in source else None
 
 
@@ -252,7 +248,7 @@ def _to_gpu(story: Story) -> str:
 
 def _sources(story: Story) -> list[str]:
     """The sources of the guards as torch names them, each with its root wrapped: ``L['kv_cache']._current_idx[7]``."""
-    found = [source for guard in story.guards if (source := rooted(_source_text(guard.text))) is not None]
+    found = [source for guard in story.guards if (source := rooted(source_text(guard.text))) is not None]
     if "per_layer_index" in story.patterns and len(set(found)) == 1:  # only the last layer was printed: those before it had their entries
         found = _layers_before(found[0])
     return list(dict.fromkeys(found))[:MAX_SOURCES]
@@ -279,34 +275,9 @@ def _source_pattern(story: Story, sources: Sequence[str]) -> str | None:
     return f"{head}\\[.*\\]{tail}"
 
 
-def rooted(source: str | None) -> str | None:
-    """A guard's source with ``L['…']`` around the root local, as TORCH_COMPILE_DYNAMIC_SOURCES wants it.
-
-    torch from 2.7 on prints ``kv_cache._current_idx[7]``, before that ``L['kv_cache']._current_idx[7]``. None for what
-    is no plain source.
-    """
-    if source is None:
-        return None
-    match = None if re.match(r"[LG]\['", source) else _ROOTED.fullmatch(source)
-    text = f"L['{match['root']}']{match['rest']}" if match else source
-    return text if _PLAIN_SOURCE.fullmatch(text) else None
-
-
-def _source_text(guard: str) -> str | None:
-    """The source that a guard is about, as printed; None where it names none."""
-    tensor = _TENSOR.match(guard)
-    if tensor is not None:
-        return tensor["source"]
-    size = _SIZE.match(guard)
-    if size is not None:
-        return size["source"]
-    equals = _EQUALS.fullmatch(guard)
-    return equals["source"] if equals is not None else None
-
-
 def _tensor_name(story: Story) -> str | None:
     """The name by which code calls the tensor: ``x`` of ``L['x']``, ``self.lin.weight`` of a module's parameter."""
-    match = _TENSOR.match(story.newest)
+    match = TENSOR.match(story.newest)
     return _named(story, match["source"]) if match else None
 
 
@@ -318,20 +289,9 @@ def _named(story: Story, source: str) -> str | None:
     return passed["name"] or ("x", "y", "z")[int(passed["number"])]
 
 
-def code_name(source: str) -> str | None:
-    """A source as Python code: ``L['self']._modules['lin']._parameters['weight']`` becomes ``self.lin.weight``.
-
-    None for what code cannot name, such as a value on the stack that a graph break hands over (``___stack0``).
-    """
-    source = re.sub(r"^[LG]\['(\w+)'\]", r"\1", source)
-    source = re.sub(r"\._(?:modules|parameters|buffers)\['(\d+)'\]", r"[\1]", source)
-    source = re.sub(r"\._(?:modules|parameters|buffers)\['(\w+)'\]", r".\1", source)
-    return source if re.fullmatch(r"(?!___)\w+(?:\.\w+|\[\d+\]|\['[\w.-]+'\])*", source) else None
-
-
 def _padded(story: Story) -> str:
     """The size that is to be padded, as code."""
-    match = _TENSOR.match(story.newest) or _SIZE.match(story.newest)
+    match = TENSOR.match(story.newest) or SIZE.match(story.newest)
     name = _named(story, match["source"]) if match and match["dim"] is not None else None
     return f"{name}.shape[{match['dim']}]" if match and name else "x.shape[dim]"
 
@@ -340,7 +300,7 @@ def _marks(story: Story, call: str) -> str | None:
     """``torch._dynamo.mark_dynamic(x, 0)``, one for each tensor and dimension whose size changed."""
     found = []
     for guard in story.guards:
-        match = _TENSOR.match(guard.text) or _SIZE.match(guard.text)
+        match = TENSOR.match(guard.text) or SIZE.match(guard.text)
         name = _named(story, match["source"]) if match and match["dim"] is not None else None
         if match is not None and name is not None:
             found.append(f"{call}({name}, {match['dim']})")

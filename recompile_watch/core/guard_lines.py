@@ -46,6 +46,15 @@ _STATES = (
     ("CURRENT_DEVICE", "torch.set_default_device('cuda')"),
 )
 _NAME = r"(?P<name>[^']+(?:'\w+'[^']*)*)"
+TENSOR = pattern(
+    r"tensor '(?P<source>.+?)' (?:size|strides?|dtype|rank|requires_grad|dispatch key set|(?:Tensor )?device index) mismatch"
+    r"(?: at index (?P<dim>\d+))?"
+)
+_EQUALS = pattern(r"(?P<source>.+?) (?:==|!=) .+")
+SIZE = pattern(r"(?:2 <= |\()?(?P<source>[\w.\[\]'\"]+?)\.size\(\)\[(?P<dim>\d+)\]")
+_ROOTED = pattern(r"(?P<root>[A-Za-z_]\w*)(?P<rest>(?:[.\[].*)?)", re.DOTALL)
+# What may stand in a line that a person pastes into a shell: names, attributes, indices, keys.
+_PLAIN_SOURCE = pattern(r"[LG]\['\w+'\](?:\.\w+|\[\d+\]|\['[\w.-]+'\])*")
 _ONE_TYPE = "# {name}: pass objects of one type in every call (a tuple, never a list now and then), or the tensors and numbers they hold"
 # What a guard looks like, and the line for it; the first that fits counts.
 _STRUCTURE = tuple(
@@ -202,3 +211,39 @@ def structure_line(guard: str) -> str:
             name = match.groupdict().get("name") or match.groupdict().get("left") or ""
             return line.format(name=re.sub(r"^[LG]\['(\w+)'\]", r"\1", name))
     return f"# {guard}: build this once and reuse it, or replace it by what it holds (a tensor, a number, a tuple of fixed length)"
+
+
+def rooted(source: str | None) -> str | None:
+    """A guard's source with ``L['…']`` around the root local, as TORCH_COMPILE_DYNAMIC_SOURCES wants it.
+
+    torch from 2.7 on prints ``kv_cache._current_idx[7]``, before that ``L['kv_cache']._current_idx[7]``. None for what
+    is no plain source.
+    """
+    if source is None:
+        return None
+    match = None if re.match(r"[LG]\['", source) else _ROOTED.fullmatch(source)
+    text = f"L['{match['root']}']{match['rest']}" if match else source
+    return text if _PLAIN_SOURCE.fullmatch(text) else None
+
+
+def source_text(guard: str) -> str | None:
+    """The source that a guard is about, as printed; None where it names none."""
+    tensor = TENSOR.match(guard)
+    if tensor is not None:
+        return tensor["source"]
+    size = SIZE.match(guard)
+    if size is not None:
+        return size["source"]
+    equals = _EQUALS.fullmatch(guard)
+    return equals["source"] if equals is not None else None
+
+
+def code_name(source: str) -> str | None:
+    """A source as Python code: ``L['self']._modules['lin']._parameters['weight']`` becomes ``self.lin.weight``.
+
+    None for what code cannot name, such as a value on the stack that a graph break hands over (``___stack0``).
+    """
+    source = re.sub(r"^[LG]\['(\w+)'\]", r"\1", source)
+    source = re.sub(r"\._(?:modules|parameters|buffers)\['(\d+)'\]", r"[\1]", source)
+    source = re.sub(r"\._(?:modules|parameters|buffers)\['(\w+)'\]", r".\1", source)
+    return source if re.fullmatch(r"(?!___)\w+(?:\.\w+|\[\d+\]|\['[\w.-]+'\])*", source) else None

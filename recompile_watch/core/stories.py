@@ -22,7 +22,8 @@ FEW = 4  # recompiles that leave half of the default limit
 _FINITE = frozenset({"str_value", "object_identity", "type_identity", "parameter_size", "closure_or_global", "dict_keys"})
 # A guard on a local: torch before 2.7 wraps it, L['x'].
 _NEW_SOURCE = pattern(
-    r"tensor '(?![LG]\[|___)\w[^']*' (?:size|stride|dtype|rank|requires_grad) mismatch|(?!(?:[LG]\[|___|torch\b|utils_device))\w[\w.]* == "
+    r"tensor '(?![LG]\[|___)\w[^']*' (?:size|stride|dtype|rank|requires_grad) mismatch|___check_(?:obj|type)_id\((?![LG]\[|___)"
+    r"|(?!(?:[LG]\[|___|torch\b|utils_device))\w[\w.]* == "
 )
 _RECOMPILES = ("recompile", LIMIT_KIND, "recompile_limit_error")
 
