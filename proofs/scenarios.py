@@ -6,6 +6,7 @@ equals what the same code gives without torch.compile. What torch logs meanwhile
 
 import contextlib
 import json
+import logging
 import subprocess
 import sys
 import threading
@@ -61,6 +62,17 @@ def size_from_outside(after):
     """The same program before and after: only the environment differs."""
     run = compiled(double, dynamic=False)
     yield from over(SIZES, run)
+
+
+@scenario
+def size_to_one(after):
+    """A batch that is doubled and halved: one step for the change, one more for the size of one."""
+    run = compiled(double)
+    for size in (2, 1, 4, 2, 1, 6):
+        x = torch.ones(size, 4)
+        if after:
+            torch._dynamo.decorators.mark_unbacked(x, 0)
+        yield run(x), double(x)
 
 
 @scenario
@@ -226,6 +238,35 @@ def layers_apart(after):
                 yield one(x), layer(x)
 
 
+class CachingLayer(torch.nn.Module):
+    """A layer that keeps what it saw in its own entry of a list."""
+
+    def __init__(self, layer_idx):
+        super().__init__()
+        self.layer_idx = layer_idx
+
+    def forward(self, x, cache):
+        cache[self.layer_idx] = torch.cat([cache[self.layer_idx], x])
+        return x + cache[self.layer_idx].mean(0)
+
+
+@scenario
+def layer_caches(after):
+    """Each instance compiled on its own: the first size that differs is that of its own entry of the cache."""
+    layers = [CachingLayer(number) for number in range(12)]
+
+    def parent(x, cache, each):
+        for layer in each:
+            x = layer(x, cache)
+        return x
+
+    run = compiled(parent) if after else parent
+    each = layers if after else [compiled(layer) for layer in layers]
+    for _ in range(2):
+        x = torch.ones(2, 4)
+        yield run(x, [torch.zeros(0, 4) for _ in layers], each), parent(x, [torch.zeros(0, 4) for _ in layers], layers)
+
+
 @scenario
 def layers_isolated(after):
     layers = [Layer(number) for number in range(12)]
@@ -316,12 +357,14 @@ def learning_rate(after):
     which a weight that chance put near zero shows as a wrong result.
     """
     torch._dynamo.config.specialize_float = True
-    rate = torch.tensor(0.1) if after else 0.1
     compiled_model, eager_model = (torch.nn.Linear(2, 2) for _ in range(2))
     for model in (compiled_model, eager_model):
         torch.nn.init.ones_(model.weight)
         torch.nn.init.ones_(model.bias)
-    one = torch.optim.Adam(compiled_model.parameters(), lr=rate, capturable=after)
+    one = torch.optim.Adam(compiled_model.parameters(), lr=0.1)
+    if after:
+        for group in one.param_groups:
+            group["lr"] = torch.tensor(group["lr"])
     other = torch.optim.Adam(eager_model.parameters(), lr=0.1)
     step = compiled(one.step)
     for number in range(10):
@@ -349,6 +392,16 @@ def backends(after):
     for _ in range(10):
         x = torch.ones(4)
         yield torch.compile(double, backend=kept if after else make())(x), double(x)
+
+
+@scenario
+def backends_compared(after):
+    """The arms of a benchmark: each is meant to be compiled for itself."""
+    for name in ("eager", "aot_eager", "aot_eager_decomp_partition"):
+        if after:
+            torch._dynamo.reset()
+        x = torch.ones(4)
+        yield torch.compile(double, backend=name)(x), double(x)
 
 
 @scenario
@@ -454,6 +507,22 @@ def gradients(after):
 
 
 @scenario
+def unfrozen(after):
+    """A layer that is frozen at first and unfrozen later; a parameter cannot be detached in its place."""
+    model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 4))
+    model[0].requires_grad_(after)
+
+    def forward(x):
+        return model(x)
+
+    run = compiled(forward)
+    for _ in range(3):
+        x = torch.ones(2, 4)
+        yield run(x).detach(), forward(x).detach()
+        model[0].requires_grad_(True)
+
+
+@scenario
 def grad_modes(after):
     run = compiled(double)
     for number in range(4):
@@ -516,13 +585,19 @@ def _pairs(pairs):
 
 @scenario
 def aliases(after):
-    def both(x, y):
-        return x + y
+    """Of one tensor passed three times two are cloned: with one of them the other two are still the same."""
 
-    run = compiled(both)
-    x, y = torch.ones(3), torch.ones(3)
-    yield run(x, y), both(x, y)
-    yield run(x, x.clone() if after else x), both(x, x)
+    def attention(q, k, v):
+        return q * k + v
+
+    run = compiled(attention)
+    q, k, v = torch.ones(3), torch.ones(3), torch.ones(3)
+    yield run(q, k, v), attention(q, k, v)
+    q = k = v = torch.ones(3)
+    if after:
+        q = q.clone()
+        v = v.clone()
+    yield run(q, k, v), attention(q, k, v)
 
 
 @scenario
@@ -621,6 +696,22 @@ def recurrent(after):
     run = compiled(lambda x: model(x)[0] * 2)
     x = torch.ones(3, 1, 2)
     yield run(x).detach(), (model(x)[0] * 2).detach()
+
+
+@scenario
+def logged(after):
+    if after:
+        torch._dynamo.config.ignore_logging_functions.add(logging.Logger.info)
+    logger = logging.getLogger("scenario")
+
+    def talkative(x):
+        x = x + 1
+        logger.info("half-way, %s", x.shape)
+        return x * 2
+
+    run = compiled(talkative)
+    x = torch.ones(4)
+    yield run(x), (x + 1) * 2
 
 
 @scenario

@@ -8,7 +8,27 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from recompile_watch.core.events import Reason
-from recompile_watch.core.guard_lines import buckets_for, dtype_named, is_of_a_library, operator_named, optimizer_line, state_line, structure_line
+from recompile_watch.core.guard_lines import (
+    SIZE,
+    TENSOR,
+    buckets_for,
+    check_line,
+    clone_lines,
+    code_name,
+    constraint_line,
+    dtype_named,
+    grad_line,
+    is_of_a_library,
+    logger_method,
+    lr_line,
+    operator_named,
+    option_line,
+    reorder_line,
+    rooted,
+    source_text,
+    state_line,
+    structure_line,
+)
 from recompile_watch.core.late import pattern
 from recompile_watch.core.models import Model, ModelSetting, caution_of, where_set
 from recompile_watch.core.patterns import RESUMED, SHARED_WRAPPER, varying_integer
@@ -19,20 +39,12 @@ from recompile_watch.core.versions import VersionRange
 MAX_ADVICE = 5
 MAX_SOURCES = 64
 MAX_GUARD_CHARS = 2000  # a guard that is longer names nothing that a person could paste
-_TENSOR = pattern(
-    r"tensor '(?P<source>.+?)' (?:size|strides?|dtype|rank|requires_grad|dispatch key set|(?:Tensor )?device index) mismatch"
-    r"(?: at index (?P<dim>\d+))?"
-)
-_EQUALS = pattern(r"(?P<source>.+?) (?:==|!=) .+")
-_SIZE = pattern(r"(?:2 <= |\()?(?P<source>[\w.\[\]'\"]+?)\.size\(\)\[(?P<dim>\d+)\]")
-_ROOTED = pattern(r"(?P<root>[A-Za-z_]\w*)(?P<rest>(?:[.\[].*)?)", re.DOTALL)
 _ONE = r"((?:[LG]\['\w+'\]|[A-Za-z_]\w*)(?:\.(?!_base\b)\w+|\[\d+\]|\['\w+'\])*)"
 _ALIAS = pattern(rf"{_ONE} ?should not alias|{_ONE}\._base\b|\"{_ONE}\"\]$| is {_ONE}$")
+_PASSED = pattern(r"(?:L\['(?:args|kwargs)'\]|args|kwargs)\[(?:(?P<number>[0-2])|'(?P<name>[A-Za-z_]\w*)')\]")  # to the shared wrapper
 _OF_MODULES = frozenset({"forward", "__call__", "_call_impl", "_wrapped_call_impl"})
 _GRAPH_INPUT = pattern(r"\b(?:arg|primals_)\d+")
 _NUMBER_FOR_TENSOR = pattern(r"expected type of '(?P<source>.+)' to be a tensor type, '? ?but found <class '(?:float|int|bool|complex)'>")
-# What may stand in a line that a person pastes into a shell: names, attributes, indices, keys.
-_PLAIN_SOURCE = pattern(r"[LG]\['\w+'\](?:\.\w+|\[\d+\]|\['[\w.-]+'\])*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +207,7 @@ def _holder(story: Story) -> str:
 
 def _attribute(story: Story) -> str | None:
     number = _NUMBER_FOR_TENSOR.match(story.newest)
-    source = number["source"] if number is not None else _source_text(story.newest)
+    source = number["source"] if number is not None else source_text(story.newest)
     return (code_name(source) or source) if source and "___stack" not in source else None
 
 
@@ -214,10 +226,19 @@ def _limit_key(story: Story, name: str) -> str:
     return f"accumulated_{name}" if story.is_accumulated else name
 
 
-def _alias(story: Story) -> str | None:
-    """The tensor that shares memory with another: the last that the guard names, or the one whose base it is about."""
-    match = _ALIAS.search(story.newest[:MAX_GUARD_CHARS])
-    return code_name(next(group for group in match.groups() if group)) if match else None
+def _clones(story: Story) -> str | None:
+    """What shares memory with another, cloned: of the same tensor passed several times all but one, else the last that the guard names."""
+    guard = story.newest[:MAX_GUARD_CHARS]
+    lines = clone_lines(guard)
+    match = None if lines else _ALIAS.search(guard)
+    name = code_name(next(group for group in match.groups() if group)) if match else None
+    return lines or (name and f"{name} = {name}.clone()")
+
+
+def _grad_line(story: Story) -> str | None:
+    name = _tensor_name(story)
+    is_parameter = "._parameters[" in story.newest
+    return grad_line(name, is_parameter=is_parameter) if name else None
 
 
 def _to_gpu(story: Story) -> str:
@@ -229,7 +250,7 @@ def _to_gpu(story: Story) -> str:
 
 def _sources(story: Story) -> list[str]:
     """The sources of the guards as torch names them, each with its root wrapped: ``L['kv_cache']._current_idx[7]``."""
-    found = [source for guard in story.guards if (source := rooted(_source_text(guard.text))) is not None]
+    found = [source for guard in story.guards if (source := rooted(source_text(guard.text))) is not None]
     if "per_layer_index" in story.patterns and len(set(found)) == 1:  # only the last layer was printed: those before it had their entries
         found = _layers_before(found[0])
     return list(dict.fromkeys(found))[:MAX_SOURCES]
@@ -256,61 +277,33 @@ def _source_pattern(story: Story, sources: Sequence[str]) -> str | None:
     return f"{head}\\[.*\\]{tail}"
 
 
-def rooted(source: str | None) -> str | None:
-    """A guard's source with ``L['…']`` around the root local, as TORCH_COMPILE_DYNAMIC_SOURCES wants it.
-
-    torch from 2.7 on prints ``kv_cache._current_idx[7]``, before that ``L['kv_cache']._current_idx[7]``. None for what
-    is no plain source.
-    """
-    if source is None:
-        return None
-    match = None if re.match(r"[LG]\['", source) else _ROOTED.fullmatch(source)
-    text = f"L['{match['root']}']{match['rest']}" if match else source
-    return text if _PLAIN_SOURCE.fullmatch(text) else None
-
-
-def _source_text(guard: str) -> str | None:
-    """The source that a guard is about, as printed; None where it names none."""
-    tensor = _TENSOR.match(guard)
-    if tensor is not None:
-        return tensor["source"]
-    size = _SIZE.match(guard)
-    if size is not None:
-        return size["source"]
-    equals = _EQUALS.fullmatch(guard)
-    return equals["source"] if equals is not None else None
-
-
-def _tensor_name(guard: str) -> str | None:
+def _tensor_name(story: Story) -> str | None:
     """The name by which code calls the tensor: ``x`` of ``L['x']``, ``self.lin.weight`` of a module's parameter."""
-    match = _TENSOR.match(guard)
-    return code_name(match["source"]) if match else None
+    match = TENSOR.match(story.newest)
+    return _named(story, match["source"]) if match else None
 
 
-def code_name(source: str) -> str | None:
-    """A source as Python code: ``L['self']._modules['lin']._parameters['weight']`` becomes ``self.lin.weight``.
-
-    None for what code cannot name, such as a value on the stack that a graph break hands over (``___stack0``).
-    """
-    source = re.sub(r"^[LG]\['(\w+)'\]", r"\1", source)
-    source = re.sub(r"\._(?:modules|parameters|buffers)\['(\d+)'\]", r"[\1]", source)
-    source = re.sub(r"\._(?:modules|parameters|buffers)\['(\w+)'\]", r".\1", source)
-    return source if re.fullmatch(r"(?!___)\w+(?:\.\w+|\[\d+\]|\['[\w.-]+'\])*", source) else None
+def _named(story: Story, source: str) -> str | None:
+    """A source as the program calls it: what torch's shared wrapper is given has another name where the module is called."""
+    passed = _PASSED.fullmatch(source) if _is_wrapper(story) else None
+    if passed is None:
+        return code_name(source)
+    return passed["name"] or ("x", "y", "z")[int(passed["number"])]
 
 
 def _padded(story: Story) -> str:
     """The size that is to be padded, as code."""
-    match = _TENSOR.match(story.newest) or _SIZE.match(story.newest)
-    name = code_name(match["source"]) if match and match["dim"] is not None else None
+    match = TENSOR.match(story.newest) or SIZE.match(story.newest)
+    name = _named(story, match["source"]) if match and match["dim"] is not None else None
     return f"{name}.shape[{match['dim']}]" if match and name else "x.shape[dim]"
 
 
-def _marks(guards: Iterable[Reason], call: str) -> str | None:
+def _marks(story: Story, call: str) -> str | None:
     """``torch._dynamo.mark_dynamic(x, 0)``, one for each tensor and dimension whose size changed."""
     found = []
-    for guard in guards:
-        match = _TENSOR.match(guard.text) or _SIZE.match(guard.text)
-        name = code_name(match["source"]) if match and match["dim"] is not None else None
+    for guard in story.guards:
+        match = TENSOR.match(guard.text) or SIZE.match(guard.text)
+        name = _named(story, match["source"]) if match and match["dim"] is not None else None
         if match is not None and name is not None:
             found.append(f"{call}({name}, {match['dim']})")
     return "; ".join(dict.fromkeys(found)) or None
@@ -352,21 +345,26 @@ MAKERS: dict[str, Callable[[Story], str | None]] = {
     "structure": lambda story: structure_line(story.newest[:MAX_GUARD_CHARS]),
     "state_line": lambda story: state_line(story.newest),
     "dtype": lambda story: dtype_named(story.oldest),
-    "optimizer_line": lambda story: optimizer_line(story.file, story.oldest),
-    "alias": _alias,
+    "lr_line": lambda story: lr_line(story.newest),
+    "clones": _clones,
+    "grad_line": _grad_line,
+    "constraint_line": lambda story: constraint_line(story.reason),
+    "check_line": lambda story: check_line(story.reason),
+    "option_line": lambda story: option_line(story.reason),
+    "method": lambda story: logger_method(story.reason),
     "to_gpu": _to_gpu,
     "backend": lambda story: story.backend,
     "buckets": lambda story: buckets_for(guard.text for guard in story.guards),
     "padded": _padded,
     "broken_on": lambda story: f"this ({story.reason})" if story.reason else "what breaks the graph",
     "operator": lambda story: operator_named(story.reason),
-    "printer": lambda story: "warnings.warn" if "warnings.warn" in story.reason else "print",
+    "reorder_line": lambda story: reorder_line(story.reason),
     "guard": lambda story: story.newest,
     "reason": lambda story: story.reason,
     "attribute": _attribute,
-    "tensor": lambda story: _tensor_name(story.newest),
-    "mark_dynamic": lambda story: _marks(story.guards, "torch._dynamo.mark_dynamic"),
-    "mark_unbacked": lambda story: _marks(story.guards, "torch._dynamo.decorators.mark_unbacked"),
+    "tensor": _tensor_name,
+    "mark_dynamic": lambda story: _marks(story, "torch._dynamo.mark_dynamic"),
+    "mark_unbacked": lambda story: _marks(story, "torch._dynamo.decorators.mark_unbacked"),
     "sources": lambda story: ",".join(_sources(story)),
     "source_pattern": lambda story: _source_pattern(story, _sources(story)),
     "variants": lambda story: str(_variants(story)),

@@ -50,6 +50,7 @@ _RAISED = pattern(r"[A-Z]\w{0,60}(?:Error|Exception): \S")
 # A place in a kernel, whose error stands below its source; what triton says before it shows the words of NVIDIA's assembler; an operation.
 _DETAILS = (
     (pattern(r"\bat \d+:\d+:$"), pattern(r"(?m)^(?P<error>[A-Z]\w*(?:Error|Exception)\([^\n]{1,280}|[A-Z]\w*(?:Error|Exception): [^\n]{1,280})")),
+    (pattern(r"\brunning with fake tensors$"), pattern(r"debug context: (?P<error>unsupported operator: \S{1,200})")),
     (pattern(r"\bNo choices to select\b"), pattern(r"(?m)^\s*(?P<error>target: \S{1,100})")),
     (pattern(r"PTX codegen error:?$"), pattern(r"(?m)^(?P<error>`?ptxas [^\n]{0,200}?\b(?:error|fatal)\s*: [^\n]{1,200})")),
 )

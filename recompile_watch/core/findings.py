@@ -48,6 +48,9 @@ KIND_ORDER = (
     "synthetic_quote",
 )  # fmt: skip
 
+# Advice that there is nothing to do: what calls for a deed is told before it.
+EXPECTED = frozenset({"none_first_automatic_dynamic", "accept_first_step", "accept_graph_break", "accept_wrapper_break"})
+
 
 @dataclass(frozen=True, slots=True)
 class Headroom:
@@ -238,12 +241,13 @@ def cause_of(event: Event) -> str | None:
 
 
 def in_order(findings: list[Finding]) -> tuple[Finding, ...]:
-    """Worst first; within a severity what stopped the program, then the most frequent; settings of a model before torch's own."""
+    """Worst first; within a severity what calls for a deed, then what stopped the program, the most frequent, settings of a model before torch's."""
     rank = {kind: i for i, kind in enumerate(KIND_ORDER)}
 
-    def place(f: Finding) -> tuple[int, int, bool, int, str, str]:
+    def place(f: Finding) -> tuple[int, bool, int, bool, int, str, str]:
         is_general = f.kind == "ineffective_setting" and f.model is None
-        return -SEVERITIES.index(f.severity), rank.get(f.kind, len(KIND_ORDER)), is_general, -f.count, f.title, f.id
+        is_expected = bool(f.advice) and f.advice[0].remedy in EXPECTED
+        return -SEVERITIES.index(f.severity), is_expected, rank.get(f.kind, len(KIND_ORDER)), is_general, -f.count, f.title, f.id
 
     return tuple(sorted(findings, key=place))
 

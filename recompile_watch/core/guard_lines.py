@@ -5,6 +5,7 @@ Pure text: which dtype, which state of torch, which object. Nothing here knows o
 
 import re
 from collections.abc import Iterable
+from difflib import get_close_matches
 
 from recompile_watch.core.late import pattern
 
@@ -14,19 +15,28 @@ DTYPES = {
     "Char": "int8", "Byte": "uint8", "Bool": "bool", "ComplexFloat": "complex64", "ComplexDouble": "complex128",
     "Float8_e4m3fn": "float8_e4m3fn", "Float8_e5m2": "float8_e5m2",
 }  # fmt: skip
-# The optimizers of torch/optim by their file, and whether they take capturable=.
-_OPTIMIZERS = {
-    "adam": ("Adam", True), "adamw": ("AdamW", True), "nadam": ("NAdam", True), "radam": ("RAdam", True), "adamax": ("Adamax", True),
-    "adadelta": ("Adadelta", True), "asgd": ("ASGD", True), "rprop": ("Rprop", True), "rmsprop": ("RMSprop", True),
-    "sgd": ("SGD", False), "adagrad": ("Adagrad", False),
-}  # fmt: skip
 _LIBRARY = pattern(
     r"[\\/](?:site|dist)-packages[\\/]torch[\\/]|[\\/]python3\.\d+[\\/](?!(?:site|dist)-packages[\\/])|[\\/]Lib[\\/](?!site-packages[\\/])"
 )
 _DTYPE = pattern(r"dtype mismatch\. expected (\w+)")
-_OPERATOR = pattern(r"\b(?!torch\b|aten\b|prims?\b)([A-Za-z_]\w+)(?:\.|::)([A-Za-z_]\w+)\.(?:default|[A-Z]\w+)\b")
+_OPERATOR = pattern(
+    r"\b(?!torch\b|aten\b|prims?\b)([A-Za-z_]\w+)(?:\.|::)([A-Za-z_]\w+)(?:\.(?:default|[A-Z]\w+)\b|: attempted to run this operator)"
+)
 _SIZES = pattern(r"\b(?:expected|actual) (\d{1,9})\b")
-_LR = pattern(r"\['lr'\] == (\d+(?:\.\d+)?(?:e-?\d+)?)$")
+_LOGGED = pattern(r"\bLogger\.(debug|info|warning|error|exception|critical|log|isEnabledFor)\b")
+_QUOTED_NAME = pattern(r"\"([^\"]{1,200})\"")
+_CONSTRAINED = pattern(r"\b[LG]\['(\w+)'\]\.size\(\)\[(\d+)\]")
+_RELATION = pattern(
+    r"data-dependent expression (?:(?P<left>u\d+) (?P<sign><=?|>=?) (?P<right>-?\d+)|(?P<name>Eq|Ne)\((?P<first>u\d+), (?P<second>-?\d+)\))"
+)
+_OPPOSITE = {"<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+_KNOWN_MODES = pattern(r"Unrecognized mode=(?P<mode>[^,\s]{1,60}), should be one of: (?P<known>[\w, -]{1,300})")
+_KNOWN_OPTIONS = pattern(r"Unexpected optimization option (?P<option>[\w.]{1,80}), known options are \[(?P<known>[^\]]*)")
+# The list of options is long, and often cut: what is not alike was not meant.
+_ARGUMENTS = (
+    (_KNOWN_MODES, "mode", 'mode="{}"', 0.0, 'mode="reduce-overhead"'),
+    (_KNOWN_OPTIONS, "option", 'options={{"{}": ...}}', 0.85, "options={...}"),
+)
 _STATES = (
     ("num_threads", "torch.set_num_threads(N)"),
     ("default_dtype", "torch.set_default_dtype(torch.float32)"),
@@ -36,6 +46,15 @@ _STATES = (
     ("CURRENT_DEVICE", "torch.set_default_device('cuda')"),
 )
 _NAME = r"(?P<name>[^']+(?:'\w+'[^']*)*)"
+TENSOR = pattern(
+    r"tensor '(?P<source>.+?)' (?:size|strides?|dtype|rank|requires_grad|dispatch key set|(?:Tensor )?device index) mismatch"
+    r"(?: at index (?P<dim>\d+))?"
+)
+_EQUALS = pattern(r"(?P<source>.+?) (?:==|!=) .+")
+SIZE = pattern(r"(?:2 <= |\()?(?P<source>[\w.\[\]'\"]+?)\.size\(\)\[(?P<dim>\d+)\]")
+_ROOTED = pattern(r"(?P<root>[A-Za-z_]\w*)(?P<rest>(?:[.\[].*)?)", re.DOTALL)
+# What may stand in a line that a person pastes into a shell: names, attributes, indices, keys.
+_PLAIN_SOURCE = pattern(r"[LG]\['\w+'\](?:\.\w+|\[\d+\]|\['[\w.-]+'\])*")
 _ONE_TYPE = "# {name}: pass objects of one type in every call (a tuple, never a list now and then), or the tensors and numbers they hold"
 # What a guard looks like, and the line for it; the first that fits counts.
 _STRUCTURE = tuple(
@@ -69,6 +88,10 @@ _STRUCTURE = tuple(
             "# {name}: as many entries in every call: pad it, or pass one stacked tensor",
         ),
         (
+            r"Duplicate tensors? found",
+            "# the same tensor in the same places in every call, or tensors of their own in every call",
+        ),
+        (
             r"Cache line invalidated because (?P<name>\S+) got deallocated",
             "# {name}: keep the compiled object, and what it holds, for as long as it is called; a new one compiles again",
         ),
@@ -98,6 +121,18 @@ def operator_named(message: str) -> str:
     return f"{match[1]}::{match[2]}" if match else "mylib::name"
 
 
+def reorder_line(message: str) -> str:
+    """The function that writes, given to torch to be called behind the graph; what it is called by must be there."""
+    line = "torch._dynamo.config.reorderable_logging_functions.add({})"
+    return f"import warnings; {line.format('warnings.warn')}" if "warnings.warn" in message else line.format("print")
+
+
+def logger_method(message: str) -> str:
+    """The method of a logger that torch could not trace; ``info`` where the log does not name it."""
+    match = _LOGGED.search(message)
+    return match[1] if match else "info"
+
+
 def buckets_for(guards: Iterable[str]) -> str:
     """Five sizes, each twice the one before, of which the last holds every size that the guards show."""
     seen = [int(size) for guard in guards for size in _SIZES.findall(guard)]
@@ -105,11 +140,53 @@ def buckets_for(guards: Iterable[str]) -> str:
     return f"({', '.join(str(largest >> step) for step in range(4, -1, -1))})"
 
 
-def optimizer_line(file: str | None, guard: str) -> str:
-    """How the optimizer whose ``step`` was compiled is built with a tensor as its learning rate."""
-    name, takes_capturable = _OPTIMIZERS.get(re.split(r"[\\/]", file or "")[-1].removesuffix(".py"), ("Adam", True))
-    rate = match[1] if (match := _LR.search(guard)) else "0.01"
-    return f"optimizer = torch.optim.{name}(parameters, lr=torch.tensor({rate}){', capturable=True' if takes_capturable else ''})"
+def lr_line(guard: str) -> str:
+    """What makes a learning rate a tensor: that of an optimizer where it is kept, whatever its class and its first value; else the number itself."""
+    if re.match(r"(?:L\['lr'\]|lr) [=!]=", guard):
+        return "lr = torch.tensor(lr)  # 0-dimensional, made outside the compiled function"
+    return "for group in optimizer.param_groups: group['lr'] = torch.tensor(group['lr'])  # once, right behind the optimizer"
+
+
+def clone_lines(guard: str) -> str | None:
+    """Each tensor but the first of those that are one and the same, cloned; None where the guard is of another form."""
+    names = _QUOTED_NAME.findall(guard) if guard.startswith("Duplicate tensors found") else []
+    return "; ".join(f"{name} = {name}.clone()" for name in (re.sub(r"^[LG]\['(\w+)'\]", r"\1", one) for one in names[1:])) or None
+
+
+def grad_line(name: str, *, is_parameter: bool) -> str:
+    """How a tensor gets one requires_grad for all calls. name: of the tensor, as code: a parameter cannot be detached in its place."""
+    if not is_parameter:
+        return f"{name} = {name}.detach()  # where no gradient is wanted"
+    return f"{name}.requires_grad_(...)  # True or False, before the first compiled call; what is unfrozen later compiles once more, as it must"
+
+
+def constraint_line(message: str) -> str:
+    """The sizes that were marked and that the code fixes, marked in a way that lets torch decide."""
+    marks = [f"maybe_mark_dynamic({name}, {dim})" for name, dim in _CONSTRAINED.findall(message.partition("!")[0])] or ["maybe_mark_dynamic(x, dim)"]
+    return "; ".join(f"torch._dynamo.{mark}" for mark in dict.fromkeys(marks))
+
+
+def check_line(message: str) -> str:
+    """The relation that the compiler could not decide, stated; its opposite is the other promise that a program can make."""
+    match = _RELATION.search(message)
+    if match is None:
+        return "torch._check(n > 0)  # the condition of the message, with your own variable,"
+    if match["name"]:
+        sign, other = ("==", "!=") if match["name"] == "Eq" else ("!=", "==")
+        left, right = match["first"], match["second"]
+    else:
+        left, sign, right, other = match["left"], match["sign"], match["right"], _OPPOSITE[match["sign"]]
+    return f"torch._check(n {other} {right})  # or torch._check(n {sign} {right}), whichever always holds; n is your variable behind {left};"
+
+
+def option_line(message: str) -> str:
+    """The argument of torch.compile that was meant: the known name that is most like the one that was written."""
+    for form, written, argument, cutoff, otherwise in _ARGUMENTS:
+        match = form.search(message)
+        if match is not None:
+            like = get_close_matches(match[written], re.findall(r"[\w.-]+", match["known"]), 1, cutoff)
+            return argument.format(like[0]) if like else otherwise
+    return 'mode="reduce-overhead"'
 
 
 def state_line(guard: str) -> str:
@@ -134,3 +211,39 @@ def structure_line(guard: str) -> str:
             name = match.groupdict().get("name") or match.groupdict().get("left") or ""
             return line.format(name=re.sub(r"^[LG]\['(\w+)'\]", r"\1", name))
     return f"# {guard}: build this once and reuse it, or replace it by what it holds (a tensor, a number, a tuple of fixed length)"
+
+
+def rooted(source: str | None) -> str | None:
+    """A guard's source with ``L['…']`` around the root local, as TORCH_COMPILE_DYNAMIC_SOURCES wants it.
+
+    torch from 2.7 on prints ``kv_cache._current_idx[7]``, before that ``L['kv_cache']._current_idx[7]``. None for what
+    is no plain source.
+    """
+    if source is None:
+        return None
+    match = None if re.match(r"[LG]\['", source) else _ROOTED.fullmatch(source)
+    text = f"L['{match['root']}']{match['rest']}" if match else source
+    return text if _PLAIN_SOURCE.fullmatch(text) else None
+
+
+def source_text(guard: str) -> str | None:
+    """The source that a guard is about, as printed; None where it names none."""
+    tensor = TENSOR.match(guard)
+    if tensor is not None:
+        return tensor["source"]
+    size = SIZE.match(guard)
+    if size is not None:
+        return size["source"]
+    equals = _EQUALS.fullmatch(guard)
+    return equals["source"] if equals is not None else None
+
+
+def code_name(source: str) -> str | None:
+    """A source as Python code: ``L['self']._modules['lin']._parameters['weight']`` becomes ``self.lin.weight``.
+
+    None for what code cannot name, such as a value on the stack that a graph break hands over (``___stack0``).
+    """
+    source = re.sub(r"^[LG]\['(\w+)'\]", r"\1", source)
+    source = re.sub(r"\._(?:modules|parameters|buffers)\['(\d+)'\]", r"[\1]", source)
+    source = re.sub(r"\._(?:modules|parameters|buffers)\['(\w+)'\]", r".\1", source)
+    return source if re.fullmatch(r"(?!___)\w+(?:\.\w+|\[\d+\]|\['[\w.-]+'\])*", source) else None

@@ -5,6 +5,7 @@ dynamic graph, a frame resumed behind a graph break, a frame that computes nothi
 chance.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -28,6 +29,11 @@ _BESIDE = pattern(
 # torch wraps what has no code of its own to compile, such as a module of torch's: all of it runs through this one function.
 SHARED_WRAPPER = pattern(r"torch[\\/]_dynamo[\\/]external_utils\.py$")
 _TO_ZERO_OR_ONE = pattern(r" size mismatch at index \d+\. expected \d+, actual [01]\b")
+_DIMENSION = pattern(r"tensor '.+?' size mismatch at index \d+")
+MAX_FIRST_STEPS = 3  # dimensions that may each take their first step before somebody should look
+_BACKENDS = pattern(r"Cached backend: [^\n]{0,200}?compiler='(?P<cached>[\w.-]+)'.{0,200}?New backend: [^\n]{0,200}?compiler='(?P<new>[\w.-]+)'")
+_BENCHMARK = pattern(r"(?i)(?:^|[\\/_.-])bench(?:marks?|marking|es)?(?:[\\/_.-]|$)")
+_TORCH = pattern(r"[\\/](?:site|dist)-packages[\\/]torch[\\/](?:distributed|nn[\\/]parallel)[\\/]")
 DYNAMIC_BY_ITSELF = frozenset({"size_mismatch", "int_value", "float_value"})
 _KEY_SETS = pattern(r"dispatch key set mismatch\. expected DispatchKeySet\((?P<expected>[^)]*)\), actual DispatchKeySet\((?P<actual>[^)]*)\)")
 _DEVICES = frozenset({"CPU", "CUDA", "HIP", "XPU", "MPS", "HPU", "XLA", "MTIA", "Meta", "PrivateUse1", "IPU", "VE", "Lazy", "Vulkan", "FPGA", "MAIA"})
@@ -45,10 +51,8 @@ def patterns_of(guards: Sequence[Reason], *, function: str | None, worst_process
     if function is not None and RESUMED.search(function):
         found.add("resumed_frame")
     found |= _of_file(file or "")
-    if cause in DYNAMIC_BY_ITSELF and worst_process <= 1 and len(set(texts)) <= 1:
-        found.add("first_dynamic_step")
-        if _TO_ZERO_OR_ONE.search(texts[-1]):
-            found.add("to_zero_or_one")
+    if cause == "backend_match" and any(match["cached"] != match["new"] for text in texts for match in _BACKENDS.finditer(text)):
+        found.add("several_backends")
     if cause == "dispatch_keys":
         found |= _key_patterns(texts[-1])
     if cause in _TWO_STATES and len(set(texts)) <= 2:
@@ -67,6 +71,10 @@ def patterns_of(guards: Sequence[Reason], *, function: str | None, worst_process
             found.add("growing_value")
     elif len(guards) == 1 and _names_its_entry(guards[0]):
         found.add("per_layer_index")
+    if cause in DYNAMIC_BY_ITSELF and _are_first_steps(texts, worst_process) and not (len(texts) > 1 and "per_layer_index" in found):
+        found.add("first_dynamic_step")
+        if any(_TO_ZERO_OR_ONE.search(text) for text in texts):
+            found.add("to_zero_or_one")
     return frozenset(found)
 
 
@@ -86,9 +94,23 @@ def _key_patterns(text: str) -> set[str]:
     return {"inference_tensor"} if changed and all(key == "ADInplaceOrView" or key.startswith("Autograd") for key in changed) else set()
 
 
+def _are_first_steps(texts: Sequence[str], worst_process: int) -> bool:
+    """True when each number, or each dimension of each tensor, changed once: torch makes it dynamic then.
+
+    A size of 0 or 1 takes one step more.
+    """
+    if worst_process <= 1 and len(set(texts)) <= 1:
+        return True
+    steps = Counter(match[0] for text in texts if (match := _DIMENSION.match(text)) is not None)
+    to_one = {match[0] for text in texts if _TO_ZERO_OR_ONE.search(text) and (match := _DIMENSION.match(text)) is not None}
+    is_each_once = all(count <= (2 if name in to_one else 1) for name, count in steps.items())
+    return steps.total() == len(texts) == worst_process <= MAX_FIRST_STEPS and is_each_once
+
+
 def _of_file(file: str) -> set[str]:
     """What the place of the function tells."""
-    return {name for name, place in (("beside_the_model", _BESIDE), ("shared_wrapper", SHARED_WRAPPER)) if place.search(file)}
+    places = (("beside_the_model", _BESIDE), ("shared_wrapper", SHARED_WRAPPER), ("benchmark", _BENCHMARK), ("of_torch", _TORCH))
+    return {name for name, place in places if place.search(file)}
 
 
 def varying_integer(texts: Sequence[str]) -> tuple[str, int, list[int]] | None:

@@ -193,8 +193,7 @@ def _read_cudagraph_skip(source: str, reasons_of: Reasons, record: Record, field
         return []
     fields["instances"] = int(instances[1]) if instances else None
     fields["reason"] = head.strip()
-    stack = frames(record.sure_message())
-    if stack:
+    if stack := frames(record.sure_message()):
         fields["file"], fields["line_no"], fields["function"] = stack[-1]
     partial = not head.strip() or (record.cut and record.unterminated) or (bool(tail) and fields.get("file") is None)
     return [sighting(source, record, fields, partial=partial)]
@@ -204,10 +203,12 @@ _TELLS_OF_SKIP = pattern(r"mutated inputs(?:,| [a-z])")  # somebody's sentence g
 
 
 def _read_overwritten(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
-    """The frames inside ``Stack trace: {…}. To prevent overwriting``; the last one made the output."""
+    """The frames inside ``Stack trace: {…}. To prevent overwriting``; the last one made the output. Of a gradient torch says so."""
     message = record.message()
     begin = record.match.start() if record.match is not None else 0
-    body = message[begin:].partition(b"To prevent overwriting")
+    is_gradient = b"accessing gradient tensor" in message[begin:]
+    fields |= {"output": "gradient"} if is_gradient else {}
+    body = message[begin:].partition(b"This can happen with" if is_gradient else b"To prevent overwriting")
     stack = frames(re.sub(rb"\.\s*$", b"", body[0])) if body[1] else []  # a cut stack does not show its last frame
     if stack:
         fields["file"], fields["line_no"], fields["function"] = stack[-1]
@@ -222,8 +223,7 @@ def _read_exception(source: str, reasons_of: Reasons, record: Record, fields: Fi
         fields["exception"] = name.rpartition(".")[2]
     if fields.get("function") is None:
         code = _FROM_USER_CODE.search(record.sure_message())
-        stack = frames(code[0]) if code else []
-        if stack:
+        if code is not None and (stack := frames(code[0])):
             fields["file"], fields["line_no"], fields["function"] = stack[-1]
     fields |= backend_of(record.message())
     return [sighting(source, record, fields)]

@@ -22,8 +22,8 @@ PLACEHOLDERS = frozenset(
         "function", "place", "guard", "attribute", "tensor", "mark_dynamic", "mark_unbacked", "sources", "source_pattern", "limit", "variants",
         "printed_limit", "raised_limit", "made_at", "reason", "break_at", "setting", "instead",
         "disable_line", "disable_where", "disable_caution", "mode_line", "mode_where", "mode_caution", "mend", "batch_line", "batch_where",
-        "callee", "holder", "structure", "state_line", "dtype", "optimizer_line", "alias", "to_gpu", "operator", "printer", "broken_on",
-        "buckets", "padded", "backend",
+        "callee", "holder", "structure", "state_line", "dtype", "lr_line", "clones", "grad_line", "to_gpu", "operator", "reorder_line", "method",
+        "broken_on", "buckets", "padded", "backend", "constraint_line", "check_line", "option_line",
         "own_limit", "limit_key", "old_limit_key",
     }
 )  # fmt: skip
@@ -31,7 +31,7 @@ KINDS = ("env", "config", "kwarg", "code", "ops")
 PATTERNS = frozenset(
     {
         "per_layer_index", "growing_value", "two_states", "first_dynamic_step", "to_zero_or_one", "late", "resumed_frame", "broken_function",
-        "duck_sizing",
+        "duck_sizing", "several_backends", "benchmark", "of_torch", "few_variants", "gradient_output",
         "limit_raised_elsewhere", "cascade", "other_parameter_sizes", "learned_again",
         "beside_the_model", "shared_wrapper", "raised", "other_device", "inference_tensor", "autocast_keys", "lazy_view", "foreign_backend",
     }

@@ -9,6 +9,7 @@ from recompile_watch.core.events import Event, Reason, is_accumulated
 from recompile_watch.core.findings import DEFAULT_LIMIT, LIMIT_KIND, cause_of
 from recompile_watch.core.fingerprint import normalised
 from recompile_watch.core.groups import Group, GroupKey
+from recompile_watch.core.late import pattern
 from recompile_watch.core.patterns import RESUMED, patterns_of
 from recompile_watch.core.remedies import Catalog
 from recompile_watch.core.same import PAIR_BYTES
@@ -16,8 +17,14 @@ from recompile_watch.core.sightings import text_or_none
 from recompile_watch.core.versions import ANY_VERSION, VersionRange
 
 THREAD_LOCAL_SINCE = (2, 12)  # torch._dynamo.config overrides hold in the thread that made them
+FEW = 4  # recompiles that leave half of the default limit
 # Causes with as many values as the program has: a higher limit is a cure for these only.
 _FINITE = frozenset({"str_value", "object_identity", "type_identity", "parameter_size", "closure_or_global", "dict_keys"})
+# A guard on a local: torch before 2.7 wraps it, L['x'].
+_NEW_SOURCE = pattern(
+    r"tensor '(?![LG]\[|___)\w[^']*' (?:size|stride|dtype|rank|requires_grad) mismatch|___check_(?:obj|type)_id\((?![LG]\[|___)"
+    r"|(?!(?:[LG]\[|___|torch\b|utils_device))\w[\w.]* == "
+)
 _RECOMPILES = ("recompile", LIMIT_KIND, "recompile_limit_error")
 
 
@@ -150,8 +157,12 @@ class Stories:
             found.add("limit_raised_elsewhere")
         if any(reason.cause == "parameter_size" for reason in group.widest):
             found.add("other_parameter_sizes")
+        if group.key.kind == "recompile" and group.worst_process <= FEW and self._limit_of(group)[0] is None:
+            found.add("few_variants")
         if group.key.kind == "recompile" and group.starts > 1:
             found.add("learned_again")
+        if group.first.extra.get("output") == "gradient":
+            found.add("gradient_output")
         if group.key.kind == "forecast_failure" and (self._overwritten & {self._catalog.models.of(group.first), None}):
             found.add("cascade")
         return found
@@ -192,15 +203,26 @@ def _message(event: Event) -> str:
 
 
 def shown_versions(groups: Collection[Group]) -> VersionRange:
-    """The versions of torch that print what the log holds: 2.7 renamed the limit, and took ``L['…']`` off the sources in guards."""
+    """The versions of torch that print what the log holds: 2.7 renamed the limit, and took ``L['…']`` off the sources in guards.
+
+    A graph break carries the number of its entry in torch's registry since a later version.
+    """
     names = {str(group.values.get("limit_name")) for group in groups}
     if any("recompile_limit" in name for name in names):
         return VersionRange((2, 7), None)
-    is_old = any("cache_size_limit" in name for name in names) or any(_has_old_source(group) for group in groups)
-    return VersionRange((2, 0), (2, 7)) if is_old else ANY_VERSION
+    if any("cache_size_limit" in name for name in names) or any(_has_old_source(group) for group in groups):
+        return VersionRange((2, 0), (2, 7))
+    is_new = any(group.first.extra.get("gb_id") is not None or _has_new_source(group) for group in groups)
+    return VersionRange((2, 7), None) if is_new else ANY_VERSION
 
 
 def _has_old_source(group: Group) -> bool:
     """True for a guard on a local as torch before 2.7 prints it: ``tensor 'L['x']' size mismatch …``."""
     is_recompile = group.key.kind in ("recompile", LIMIT_KIND)
     return is_recompile and any("L['" in reason.text and not reason.text.startswith("Cache line") for reason in group.last.reasons[:1])
+
+
+def _has_new_source(group: Group) -> bool:
+    """True for a guard on a local as torch from 2.7 on prints it: ``6/7: tensor 'x' size mismatch …``; the torchdynamo of 2022 named no entry."""
+    is_recompile = group.key.kind in ("recompile", LIMIT_KIND)
+    return is_recompile and any(reason.entry is not None and _NEW_SOURCE.match(reason.text) for reason in group.last.reasons[:1])

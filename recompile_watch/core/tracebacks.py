@@ -62,6 +62,9 @@ _EXCEPTION = pattern(
 )
 # The end of the process by a signal, told in front of its stack, innermost frame first.
 _CRASH = pattern(r"Fatal Python error: (?P<said>[^\n]{1,200})")
+# What a compiled function raises because of the tensors it is given: eager code would have been as unlucky, or not, but the remedy is known.
+_OF_INPUTS = pattern(r"Inference tensors cannot be saved for backward\b")
+_COMPILED = "torch/_functorch/_aot_autograd/"
 # What no compiler raises: somebody ended the program, or the GPU is full, which is an event of its own.
 _ENDED = frozenset({"KeyboardInterrupt", "SystemExit", "GeneratorExit", "StopIteration", "CancelledError", "OutOfMemoryError"})
 
@@ -94,7 +97,7 @@ def failure_of(lines: Iterable[bytes], *, is_cut: bool, gave_way: bool) -> Failu
     found, last = None, Failure(None, "", "", "")
     stage: str | None = None
     headed: str | None = None  # the exception of the traceback that is being read
-    has_frames, is_below = False, False
+    has_frames, is_below, is_compiled = False, False, False
     raised: re.Match[str] | None = None
     for raw in lines:
         text = raw.decode("utf-8", "replace").rstrip()
@@ -108,11 +111,14 @@ def failure_of(lines: Iterable[bytes], *, is_cut: bool, gave_way: bool) -> Failu
             headed = header["name"]
         for module, function in _frames(raw):
             stage, has_frames = _stage_of(module, function) or stage, True
+            is_compiled = is_compiled or module.startswith(_COMPILED)
         raised = _RAISES.match(text) or (raised if _is_beside_code(text) else None)
         exception = _EXCEPTION.match(text)
         if exception is not None and has_frames:
             name = exception["name"].rpartition(".")[2]
-            last = Failure(name, (exception["said"] or "").strip(), "", stage or "")
+            last = Failure(name, (exception["said"] or "").strip(), "", "")
+            stage = stage or _stage_of_inputs(last.said, is_compiled=is_compiled)
+            last = replace(last, stage=stage or "")
             if stage is not None:
                 found = None if name in _ENDED else last
             stage, headed, has_frames, is_below = None, None, False, True
@@ -123,6 +129,11 @@ def failure_of(lines: Iterable[bytes], *, is_cut: bool, gave_way: bool) -> Failu
     if stage is not None and is_cut:
         return replace(last, stage=stage) if headed is None else Failure(headed, "", "", stage)
     return found
+
+
+def _stage_of_inputs(said: str, *, is_compiled: bool) -> str | None:
+    """The stage of what a compiled function raises because of the tensors it is given."""
+    return "running" if is_compiled and _OF_INPUTS.match(said) is not None else None
 
 
 def _is_beside_code(text: str) -> bool:
@@ -162,14 +173,16 @@ def _stage_of(module: str, function: str) -> str | None:
 _OPERATION = pattern(
     rb"(?m)^\s*(?:Explanation: [^\n`]{0,120}?(?:builtin(?: operator)?|function|[Oo]perator|enter an?|method) "
     rb"`(?:<function )?(?P<traced>(?:<unknown module>\.)?[^`\s]{1,80}?)\.?(?: at 0x\w+>)?`"
-    rb"|Developer debug context: unsupported operator: (?P<unsupported>\S{1,80}))"
+    rb"|Developer debug context: (?:unsupported operator: (?P<unsupported>\S{1,80})|method: <Logger [^\n>]{1,120}>\.(?P<logged>\w{1,40})))"
 )
 
 
 def operation_of(message: bytes) -> str | None:
     """The function or operator that Dynamo could not trace, as torch from 2.7 on explains a graph break; None where it names none."""
     match = _OPERATION.search(message)
-    return (match["traced"] or match["unsupported"]).decode("utf-8", "replace") if match else None
+    if match is None:
+        return None
+    return f"Logger.{match['logged'].decode()}" if match["logged"] else (match["traced"] or match["unsupported"]).decode("utf-8", "replace")
 
 
 _BACKEND = pattern(rb"\bBackendCompilerFailed\b: (?:backend='(?P<name>[\w.<>-]{1,80})'|(?P<old>[\w.]{1,80})) raised:?")

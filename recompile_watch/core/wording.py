@@ -49,11 +49,11 @@ CAUSES = {
 
 # Measured on 2.5.1, 2.7.1, 2.9.1 and 2.13 (remedies-measured.md).
 _BY_CAUSE = {
-    "size_mismatch": "Each new size compiles again; torch makes the size dynamic after the first change, unless dynamic=False forbids it.",
+    "size_mismatch": "torch makes a size dynamic after its first change; where dynamic=False forbids it, or the code fixes it, each compiles again.",
     "parameter_size": "Parameters keep static sizes by default, so each width of this layer compiles again.",
     "size_zero_one": "torch compiles sizes 0 and 1 apart from all others, at most once more for each.",
-    "int_value": "Each new integer compiles again; torch makes it dynamic after the first change, unless dynamic=False forbids it.",
-    "float_value": "Each new float compiles again; torch before 2.7 never makes floats dynamic.",
+    "int_value": "torch makes an integer dynamic after its first change; where dynamic=False or the code fixes it, each new one compiles again.",
+    "float_value": "torch from 2.7 on makes a float dynamic after its first change, unless dynamic=False forbids it; before, each compiles again.",
     "str_value": "Strings cannot be dynamic: each new value compiles again, up to the limit.",
     "bool_value": "At most one more compile for each value, which is usually fine.",
     "module_int_attribute": "torch takes integer attributes of modules for constants: each new value compiles again, up to the limit.",
@@ -80,6 +80,11 @@ PATTERNS = {
     "resumed_frame": "the frame lies behind a graph break",
     "broken_function": "a graph break cuts this function",
     "duck_sizing": "two sizes were equal by chance",
+    "several_backends": "it was compiled with backends of several names",
+    "benchmark": "the file is a benchmark",
+    "of_torch": "the file is one of torch's own",
+    "gradient_output": "the tensor is a gradient that the recorded backward made",
+    "few_variants": "it happened a few times, and no limit was hit",
     "limit_raised_elsewhere": "the limit was raised, but not in this thread",
     "other_parameter_sizes": "the sizes of parameters differ as well",
     "beside_the_model": "the function computes nothing with tensors",
@@ -91,6 +96,13 @@ PATTERNS = {
     "autocast_keys": "autocast was switched, which older versions show on each tensor",
     "foreign_backend": "the backend is not one of torch's",
     "lazy_view": "the tensor is a conjugated or negated view, or ceased to be",
+}
+# What failed, by the stage that a traceback shows; the rules say it for those that have a message of their own.
+_AT_STAGE = {
+    "tracing": "torch could not trace the function, or not state when the compiled version fits: the call failed, unless the program catches it.",
+    "autograd": "torch could not make the graphs for forward and backward: the call failed, unless the program catches it.",
+    "inductor": "inductor could not write or build the code for a graph: the call failed, unless the program catches it.",
+    "running": "What was compiled, or the check whether it fits, raised in the call: it failed, unless the program catches it.",
 }
 _DEFAULT_RECOMPILE = "Every new value of what this guard checks compiles again, up to the recompile limit; calls wait meanwhile."
 
@@ -156,6 +168,8 @@ def consequence_of(group: Group, rule_why: str | None, torch_version: tuple[int,
             return "error_on_recompile turns a recompile into an exception: the call failed."
         case "recompile":
             return _recompile_means(group)
+        case "compile_error" if not (group.first.extra.get("caught") or group.first.extra.get("suppressed")):
+            return _AT_STAGE.get(str(group.first.extra.get("stage"))) or rule_why or "See the evidence."
         case "compile_mode" if group.first.extra.get("compiled") is None:
             return "The log does not say whether the model was compiled in the end."
         case "compile_mode" if group.first.extra["compiled"]:
@@ -182,13 +196,13 @@ def _recompile_means(group: Group) -> str:
 
 def _after_limit(group: Group, version: tuple[int, int] | None) -> str:
     name = shown_function(group.key.function) if group.key.function else "the function"
-    is_old = "cache_size_limit" in str(group.values.get("limit_name")) if version is None else version < (2, 7)
+    is_old = "cache_size_limit" in str(group.values.get("limit_name")) if version is None else version < (2, 6)
     limit = group.values.get("limit")
     entries = f"{limit} compiled versions" if isinstance(limit, int) and "accumulated" not in group.key.subject else "compiled versions"
     if not is_old:
         return f"From now on new inputs of {name} run in eager mode, with everything it calls; its {entries} stay in use for inputs they fit."
     if version is None:
-        return f"From now on {name} runs in eager mode for all inputs: torch before 2.7 drops its {entries}."
+        return f"From now on {name} runs in eager mode: torch before 2.6 drops its {entries}, 2.6 still uses them for inputs they fit."
     callees = "what it calls is compiled on its own" if version < (2, 5) else "what it calls is not compiled either"
     return f"From now on {name} runs in eager mode for all inputs: its {entries} are dropped, and {callees}."
 

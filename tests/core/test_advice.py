@@ -9,11 +9,12 @@ import pytest
 
 from recompile_watch.config import load_catalog
 from recompile_watch.core import wording
-from recompile_watch.core.advice import MAKERS, Advice, Story, advise, code_name, rooted
+from recompile_watch.core.advice import MAKERS, Advice, Story, advise
 from recompile_watch.core.analysis import Analysis, Facts, SourceFacts
 from recompile_watch.core.causes import parse_reason
 from recompile_watch.core.errors import RuleError
 from recompile_watch.core.findings import Finding
+from recompile_watch.core.guard_lines import code_name, rooted
 from recompile_watch.core.patterns import patterns_of
 from recompile_watch.core.remedies import PATTERNS, PLACEHOLDERS, parse_tables
 from recompile_watch.core.versions import ANY_VERSION, VersionRange, exactly
@@ -295,7 +296,7 @@ CPU, CUDA = "CPU, BackendSelect, ADInplaceOrView, AutogradCPU", "CUDA, BackendSe
         ("0/0: Duplicate tensors found: [\"query\", \"key\"]", {}, "clone_inputs", "key = key.clone()"),
         ("0/0: L['y']should not alias to anything, but is aliased", {}, "clone_inputs", "y = y.clone()"),
         ("0/0: x.size()[1] == x.size()[0]", {"kind": "recompile"}, "warmup", "distinct sizes"),
-        ("0/0: " + TENSOR.format("o.param_groups[0]['lr']", "float"), {"kind": "recompile"}, "lr_tensor", "lr=torch.tensor("),
+        ("0/0: " + TENSOR.format("o.param_groups[0]['lr']", "float"), {"kind": "recompile"}, "lr_tensor", "group['lr'] = torch.tensor(group['lr'])"),
         ("0/0: " + TENSOR.format("scale", "int"), {"kind": "recompile"}, "tensor_wrap_scalar", "scale = torch.tensor(scale)"),
         ("0/0: " + TENSOR.format("mask", "NoneType"), {"kind": "recompile"}, "stable_arg_structure", "# mask: pass a Tensor"),
     ],
@@ -399,6 +400,146 @@ def test_old_sources_tell_the_version() -> None:
     old = _told(_block(1, "2 <= L['x'].size()[0]"))[0].advice
     assert "unbacked_sources_env" not in [one.remedy for one in old]
     assert "unbacked_sources_env" in [one.remedy for one in _told(_block(1, "2 <= x.size()[0]"))[0].advice]
+
+
+GUARD = "tensor '{}' size mismatch at index {}. expected {}, actual {}"
+
+
+@pytest.mark.parametrize(
+    ("guards", "first", "among"),
+    [
+        ((GUARD.format("x", 1, 7, 9), GUARD.format("x", 0, 4, 6)), "none_first_automatic_dynamic", ""),
+        ((GUARD.format("x", 0, 2, 1), GUARD.format("x", 0, 1, 4)), "none_first_automatic_dynamic", "mark_unbacked"),
+        ((GUARD.format("x", 0, 2, 3), GUARD.format("x", 0, 3, 4)), "mark_dynamic", ""),
+        ((GUARD.format("k[0]", 1, 0, 4), GUARD.format("k[1]", 1, 0, 4), GUARD.format("k[2]", 1, 0, 4)), "compile_whole_model", "isolate_recompiles"),
+    ],
+)
+def test_each_dimension_takes_a_first_step(guards: tuple[str, ...], first: str, among: str) -> None:
+    """A second dimension is made dynamic as the first one was, and a size of one costs one graph more; one entry for each layer is no such step."""
+    log = "".join(_block(number, guard) for number, guard in enumerate(guards, 1))
+    found = [one.remedy for one in _told(log)[0].advice]
+    assert found[0] == first
+    assert not among or among in found
+
+
+def test_layers_of_a_cache_are_compiled_as_one() -> None:
+    """Measured: marks, a fixed size and allow_unspec_int_on_nn_module leave the limit hit as it is."""
+    log = "".join(_block(n, GUARD.format(f"cache.k[{n - 1}]", 1, 0, 4)) for n in range(1, 8)) + _hit(
+        8, "recompile_limit", "0/7: " + GUARD.format("cache.k[7]", 1, 0, 4)
+    )
+    found = [one.remedy for one in _told(log)[0].advice]
+    assert found[:2] == ["compile_whole_model", "isolate_recompiles"]
+    assert not {"mark_dynamic", "dynamic_sources_env", "allow_unspec_int_on_nn_module"} & set(found)
+
+
+def test_a_parameter_that_is_unfrozen() -> None:
+    """no_grad would end its training, and a module refuses what detach() makes of it."""
+    (finding,) = _told(_block(1, "tensor 'self._modules['backbone']._parameters['bias']' requires_grad mismatch. expected requires_grad=0"))
+    assert [one.remedy for one in finding.advice] == ["keep_requires_grad_consistent", "warmup"]
+    assert finding.advice[0].apply.startswith("self.backbone.bias.requires_grad_(")
+
+
+def test_backends_of_several_names_are_compared() -> None:
+    """Somebody measures them: each arm needs empty caches, and one backend object is no answer."""
+    match = (
+        "BACKEND_MATCH failure: torch.compile detected different backend callables. Cached backend: _TorchCompileWrapper(compiler='{}', dynamic=None)"
+    )
+    match += " (id=0x7f187f909190). New backend: _TorchCompileWrapper(compiler='{}', dynamic=None) (id=0x7f187d297fd0)."
+    assert _told(_block(1, match.format("eager", "aot_eager")))[0].advice[0].apply.startswith("torch._dynamo.reset()")
+    assert _told(_block(1, match.format("backend", "backend")))[0].advice[0].remedy == "same_backend"
+
+
+@pytest.mark.parametrize(
+    ("file", "first"),
+    [("/srv/bench_attention.py", "reset_between_arms"), ("/srv/benchmarks/run.py", "reset_between_arms"), ("/srv/benchtop.py", "mark_dynamic")],
+)
+def test_the_arms_of_a_benchmark(file: str, first: str) -> None:
+    """They share the entries of one function, which a program that serves must keep."""
+    log = "".join(_block(n, GUARD.format("x", 0, 8 * n, 8 * n + 8)) for n in range(1, 4)).replace("/srv/m.py", file)
+    assert _told(log)[0].advice[0].remedy == first
+
+
+def test_few_texts_need_no_higher_limit() -> None:
+    """Nothing hit a limit: to raise it changes nothing; warm-up takes the compiles out of the way."""
+    few = _told("".join(_block(n, f"adapter == '{n}'") for n in range(1, 4)))[0]
+    assert few.advice[0].remedy == "warmup"
+    many = _told("".join(_block(n, f"adapter == '{n}'") for n in range(1, 8)))[0]
+    assert many.advice[0].remedy == "recompile_limit_kwarg"
+
+
+def test_new_sources_tell_the_version() -> None:
+    """torch from 2.7 on prints x where L['x'] stood, and numbers its graph breaks: the limit has its new name, .item() its variable."""
+    assert "torch._dynamo.config.recompile_limit = 16" in [one.apply for one in _told(_block(1, "adapter == 'a'"))[0].advice]
+    assert "torch._dynamo.config.cache_size_limit = 16" in [one.apply for one in _told(_block(1, "G['adapter'] == 'a'"))[0].advice]
+
+
+def test_what_is_expected_is_told_last() -> None:
+    """A first step behind a graph break is harmless; the break is what somebody can mend."""
+    break_ = f"{B}Graph break in user code at /srv/m.py:3\n{B}Graph Break Reason: Unsupported Tensor.item() call with capture_scalar_outputs=False\n"
+    step = _block(1, "___stack0 == 2.5").replace("function f in", "function torch_dynamo_resume_in_f_at_3 in")
+    found = _told(break_ + step)
+    assert [one.kind for one in found] == ["graph_break", "recompile"]
+    assert found[1].advice[0].remedy == "none_first_automatic_dynamic"
+
+
+def test_a_gradient_is_not_cloned() -> None:
+    """What was overwritten is a .grad that the recorded backward made; the model's output is another tensor."""
+    text = "RuntimeError: Error: accessing {}tensor output of CUDAGraphs that has been overwritten by a subsequent run. "
+    text += (
+        "Stack trace: File \"/srv/m.py\", line 61, in forward\n    return self.head(x). This can happen with torch.compile(mode='reduce-overhead')"
+    )
+    (gradient,) = _told(text.format("gradient ") + " and gradient accumulation.\n")
+    assert [gradient.advice[0].remedy, gradient.function, gradient.line_no] == ["grads_outside_graphs", "forward", 61]
+    assert "clone_outputs" not in [one.remedy for one in gradient.advice]
+    (output,) = _told(text.format("").replace("This can happen with", "To prevent overwriting, clone the tensor of") + "\n")
+    assert output.advice[0].remedy == "clone_outputs"
+
+
+@pytest.mark.parametrize("said", ["RuntimeError: can't start new thread", "BlockingIOError: [Errno 11] Resource temporarily unavailable"])
+def test_no_more_workers_can_be_started(said: str) -> None:
+    """A newer torch starts as many; one process starts none."""
+    log = f"""Traceback (most recent call last):
+  File "/v/site-packages/torch/_inductor/async_compile.py", line 150, in process_pool
+    pool = SubprocPool(config.compile_threads)
+{said}
+"""
+    (finding,) = _told(log)
+    assert [one.remedy for one in finding.advice] == ["compile_in_process", "disable_compile_process"]
+
+
+def test_inference_tensors_are_known_where_they_are_compiled() -> None:
+    """The compiled forward saves them for its backward; in a program that compiles nothing the same words are none of torch.compile's."""
+    frame = '  File "/v/site-packages/torch/{}.py", line 9, in {}\n    return f(*args)\n'
+    words = "RuntimeError: Inference tensors cannot be saved for backward. To work around you can make a clone to get a normal tensor.\n"
+    compiled = frame.format("_functorch/_aot_autograd/utils", "g") + frame.format("autograd/function", "apply")
+    (finding,) = _told("Traceback (most recent call last):\n" + compiled + words)
+    assert finding.advice[0].remedy == "no_inference_mode"
+    assert finding.consequence.startswith("What was compiled")
+    assert _told("Traceback (most recent call last):\n" + frame.format("autograd/function", "apply") + words) == []
+
+
+def test_a_container_made_anew_has_no_last_one() -> None:
+    """Each call makes another dict: no limit is high enough."""
+    (finding,) = _told(_block(1, "___check_obj_id(meta, 139743157497536), type=<class 'dict'>"))
+    assert not RAISES & {one.remedy for one in finding.advice}
+    assert finding.advice[0].remedy == "stable_arg_structure"
+
+
+def test_a_wrapper_of_torch_breaks_the_graph() -> None:
+    """Nobody can move the calls of DDP or FSDP out of the compiled code, nor wrap them as operators."""
+    inside = _broken(
+        "Attempted to call function marked as skipped",
+        "Dynamo does not know how to trace the function `DistributedDataParallel._inside_ddp_forward`.",
+    )
+    own = _broken("Unsupported method call", "-", "_pre_forward", "/v/site-packages/torch/nn/parallel/distributed.py")
+    assert [one.remedy for one in (*inside.advice, *own.advice)] == ["accept_wrapper_break"] * 2
+
+
+def test_what_the_shared_wrapper_is_given_has_another_name() -> None:
+    """Nobody who calls a compiled nn.Linear has an args[0]."""
+    wrapper = "/v/site-packages/torch/_dynamo/external_utils.py"
+    log = "".join(_block(n, GUARD.format("args[0]", 0, n, n + 1)) for n in range(2, 5)).replace("/srv/m.py:3", f"{wrapper}:67")
+    assert "torch._dynamo.mark_dynamic(x, 0)" in [one.apply for one in _told(log)[0].advice]
 
 
 B = "V1122 11:15:31.432000 15922 torch/_dynamo/symbolic_convert.py:5124] [0/0] [__graph_breaks] "

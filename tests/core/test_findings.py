@@ -158,7 +158,7 @@ def test_a_kind_of_the_users_own_is_a_finding() -> None:
     ("option", "name", "words"),
     [
         (None, "recompile_limit", "its 8 compiled versions stay in use"),
-        (None, "cache_size_limit", "torch before 2.7 drops its 8 compiled versions"),
+        (None, "cache_size_limit", "torch before 2.6 drops its 8 compiled versions"),
         ("2.9.1", "cache_size_limit", "stay in use"),
         ("2.5.1", "recompile_limit", "what it calls is not compiled either"),
         ("2.3.1+cu121", None, "what it calls is compiled on its own"),

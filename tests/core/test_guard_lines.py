@@ -6,7 +6,21 @@ import ast
 
 import pytest
 
-from recompile_watch.core.guard_lines import buckets_for, dtype_named, is_of_a_library, operator_named, optimizer_line, state_line, structure_line
+from recompile_watch.core.guard_lines import (
+    buckets_for,
+    check_line,
+    clone_lines,
+    constraint_line,
+    dtype_named,
+    grad_line,
+    is_of_a_library,
+    logger_method,
+    lr_line,
+    operator_named,
+    option_line,
+    state_line,
+    structure_line,
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -23,20 +37,98 @@ def test_the_dtype_is_the_one_of_the_log(guard: str, line: str) -> None:
     assert dtype_named(guard) == line
 
 
+_GROUPS = "for group in optimizer.param_groups: group['lr'] = torch.tensor(group['lr'])  # once, right behind the optimizer"
+
+
 @pytest.mark.parametrize(
-    ("file", "guard", "line"),
+    ("guard", "line"),
     [
-        ("/v/torch/optim/sgd.py", "self.param_groups[0]['lr'] == 0.1", "optimizer = torch.optim.SGD(parameters, lr=torch.tensor(0.1))"),
-        (
-            r"C:\v\torch\optim\adamw.py", "L['self'].param_groups[0]['lr'] == 9e-05",
-            "optimizer = torch.optim.AdamW(parameters, lr=torch.tensor(9e-05), capturable=True)",
-        ),
-        ("/srv/train.py", "lr == x", "optimizer = torch.optim.Adam(parameters, lr=torch.tensor(0.01), capturable=True)"),
+        ("self.param_groups[0]['lr'] == 0.00033", _GROUPS),
+        ("L['self'].param_groups[0]['lr'] == 9e-05", _GROUPS),
+        ("group['lr'] == 0.1", _GROUPS),
+        ("lr == 0.1", "lr = torch.tensor(lr)  # 0-dimensional, made outside the compiled function"),
+        ("L['lr'] == 0.1", "lr = torch.tensor(lr)  # 0-dimensional, made outside the compiled function"),
     ],
-)  # fmt: skip
-def test_each_optimizer_takes_what_it_knows(file: str, guard: str, line: str) -> None:
-    """SGD has no capturable: with it its constructor raises."""
-    assert optimizer_line(file, guard) == line
+)
+def test_a_learning_rate_is_made_a_tensor_where_it_is(guard: str, line: str) -> None:
+    """The guard shows what a scheduler has made of the rate: put into the optimizer's constructor, it would be scaled twice."""
+    assert lr_line(guard) == line
+    ast.parse(line)
+
+
+@pytest.mark.parametrize(
+    ("guard", "line"),
+    [
+        ('Duplicate tensors found: ["k", "q", "v"]', "q = q.clone(); v = v.clone()"),
+        ("Duplicate tensors found: [\"L['x']\", \"L['y']\"]", "y = y.clone()"),
+        ("L['y']should not alias to anything, but is aliased", None),
+    ],
+)
+def test_of_one_tensor_passed_several_times_all_but_one_are_cloned(guard: str, line: str | None) -> None:
+    """With one of three cloned the other two are still the same."""
+    assert clone_lines(guard) == line
+
+
+def test_a_parameter_is_not_detached_in_its_place() -> None:
+    """A module refuses a plain tensor where it has a parameter."""
+    assert grad_line("emb", is_parameter=False).startswith("emb = emb.detach()")
+    assert grad_line("self.backbone.bias", is_parameter=True).startswith("self.backbone.bias.requires_grad_(")
+
+
+@pytest.mark.parametrize(
+    ("message", "line"),
+    [
+        ("Constraints violated (L['x'].size()[0])! For more information", "torch._dynamo.maybe_mark_dynamic(x, 0)"),
+        (
+            "Constraints violated (L['x'].size()[1], L['mask'].size()[2])! For more information, L['z'].size()[0]",
+            "torch._dynamo.maybe_mark_dynamic(x, 1); torch._dynamo.maybe_mark_dynamic(mask, 2)",
+        ),
+        ("Not all values of RelaxedUnspecConstraint(L['x'].size()[3]) are valid", "torch._dynamo.maybe_mark_dynamic(x, 3)"),
+        ("inferred to be a constant", "torch._dynamo.maybe_mark_dynamic(x, dim)"),
+    ],
+)
+def test_the_size_that_the_code_fixes_is_named(message: str, line: str) -> None:
+    """What the message names is what is to be marked otherwise."""
+    assert constraint_line(message) == line
+
+
+@pytest.mark.parametrize(
+    ("message", "start"),
+    [
+        ("Could not guard on data-dependent expression u0 < 3 (unhinted: u0 < 3)", "torch._check(n >= 3)  # or torch._check(n < 3)"),
+        ("Could not guard on data-dependent expression u12 > 4 (unhinted: u12 > 4)", "torch._check(n <= 4)  # or torch._check(n > 4)"),
+        ("Could not guard on data-dependent expression Eq(u0, 1) (unhinted: Eq(u0, 1))", "torch._check(n != 1)  # or torch._check(n == 1)"),
+        ("Could not guard on data-dependent expression u0*u1 < 3", "torch._check(n > 0)  # the condition of the message"),
+    ],
+)
+def test_the_relation_of_the_message_is_what_is_stated(message: str, start: str) -> None:
+    """`not n < 3` would ask the same question again (measured): the opposite relation is written out."""
+    assert check_line(message).startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("message", "line"),
+    [
+        ("Unrecognized mode=reduce_overhead, should be one of: default, lite, reduce-overhead, max-autotune", 'mode="reduce-overhead"'),
+        ("Unrecognized mode=maxautotune, should be one of: default, reduce-overhead, max-autotune", 'mode="max-autotune"'),
+        (
+            "Unexpected optimization option max_autotune_gem, known options are ['debug', 'max_autotune_gemm', 'verbose']",
+            'options={"max_autotune_gemm": ...}',
+        ),
+        ("Unexpected optimization option max_autotune_gem, known options are ['debug', 'verb", "options={...}"),
+    ],
+)
+def test_the_name_that_was_meant_is_named(message: str, line: str) -> None:
+    """Only what is alike: the list of options may be cut."""
+    assert option_line(message) == line
+
+
+@pytest.mark.parametrize(
+    ("message", "method"), [("not supported: Logger.warning", "warning"), ("a logger", "info"), ("Logger.isEnabledFor", "isEnabledFor")]
+)
+def test_the_method_of_the_logger_is_named(message: str, method: str) -> None:
+    """torch leaves out what is named, and no other method."""
+    assert logger_method(message) == method
 
 
 @pytest.mark.parametrize(
