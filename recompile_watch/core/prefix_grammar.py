@@ -100,12 +100,12 @@ BRACKET_TORCH = pattern(
     rb"(?P<logger>[Tt]orch(?:dynamo|inductor)?(?:\.\w+)*?(?:\.__(?P<tag>\w+))?):? \[?(?:" + LEVEL + rb"|CODE)\](?: |$)"
 )
 # How torch's messages begin, and the lines behind them: where nothing else tells a cut prefix from an application's own.
-_SAYS = (
+SAYS = (
     rb"torch\._dynamo hit config\.|Recompiling function |Graph [Bb]reak (?:in user code|from `)|skipping cudagraphs due to "
     rb"| {3}(?:function: '| ?last reason: )|To (?:log all|diagnose) recompilation | {4}(?:triggered by the following guard |- \d)"
     rb"|Graph [Bb]reak Reason: | {2}(?:Explanation|Hint|Developer debug context): |User code traceback:|Graph break: from user code at:"
 )
-TORCH_SAYS = pattern(_SAYS)
+TORCH_SAYS = pattern(SAYS)
 # A glog prefix of which the copying person left only some of its parts: ".../torch/_dynamo/guards.py:2772] [16/8] [__recompiles] ",
 # "[0/8] ", "W [0/8] ", "W1017 10:50:14 [0/8] ", "17892] [__recompiles] ". What is left holds a place, a compile id or an artifact,
 # or a level with a time; in front of any other parts, those of the bracket prefix too, a message of torch tells.
@@ -120,7 +120,7 @@ _CUT_PARTS = (
 )
 TORCH_CUT = pattern(
     _NOT_TORN + rb"(?!\d\d:\d\d:\d\d(?:[.,]\d{1,9})? {1,8}(?!\d{1,20}\]? {1,8}[^\d\[]))"  # a clock is the carrier's or the application's
-    rb"(?=[VDIWECt\d\[])(?!\[?" + LEVEL + rb")" + _CUT_PARTS + rb"(?=" + _SAYS + rb")"
+    rb"(?=[VDIWECt\d\[])(?!\[?" + LEVEL + rb")" + _CUT_PARTS + rb"(?=" + SAYS + rb")"
 )
 GLOG_STUMP = pattern(
     _NOT_TORN

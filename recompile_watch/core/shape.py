@@ -6,7 +6,7 @@ from datetime import date
 from itertools import pairwise
 
 from recompile_watch.core.late import pattern
-from recompile_watch.core.prefix_grammar import front_form
+from recompile_watch.core.prefix_grammar import SAYS, TORCH_SAYS, front_form
 from recompile_watch.core.prefixes import peel
 from recompile_watch.core.times import offset_between
 
@@ -26,6 +26,13 @@ _TORCH = rb"(?:\[\w+\]:)*\s?[VDIWEC]\d{4} \d\d:\d\d:\d\d\.\d+ |\[20\d\d-\d\d-\d\
 _CARRIED = rb"[^\n]{0,120}?\d{4}-\d\d-\d\dT[\d:.]{8,18}(?:Z|[+-]\d\d:\d\d) std(?:out|err) [FP] |[^\n{\"]{0,60}\{\"[\w@]{1,40}\":"
 _FRONT = pattern(rb"(?P<front>[^\n]{1,160}?)(?:" + _TORCH + rb")")
 _BEGINS = pattern(_CARRIED + rb"|[>\s]*(?:" + _TORCH + rb")")
+# How else a line begins that is no rest of another one: with the header of a program's own logging, or as the lines of a record
+# without prefixes do.
+_HEADED = pattern(
+    rb"\[?20\d\d-\d\d-\d\d[T ]\d\d:\d\d:\d\d|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)(?::[\w.]+:| ?: | +\S+\.py:\d+\] )|" + SAYS
+)
+_BARE = pattern(rb"\S+:\d+: \w*Warning: |Traceback \(most recent call last\):")  # a line of its own without any header
+_ALL_BEGINS = pattern(_BEGINS.pattern + b"|" + _HEADED.pattern)
 MAX_FRONTS = 16
 _PREFIX_ONLY = pattern(rb"[^\n]{0,160}?[VDIWEC]\d{4} \d\d:\d\d:\d\d\.\d+ [^\]]+\](?: \[[^\]]*\])*\s*")
 # Lines of torch's that are whole: broken in the middle they are not, and put together in the right way they are again.
@@ -50,19 +57,23 @@ class Shape:
     offset_s: int | None = None
     wrap_width: int | None = None
     wraps_words: bool = False
-    begins: "re.Pattern[bytes]" = _BEGINS
+    begins: "re.Pattern[bytes]" = _ALL_BEGINS
     indent: bytes = b""
 
 
 def shape_of(head: bytes) -> Shape:
     """The shape of a source by its first ``HEAD_BYTES`` bytes."""
     lines = [line.rstrip(b"\r") for line in head.split(b"\n")]
-    longest = max(map(_columns, lines), default=0)
     first_date, offset = _first_date(head), _offset(head)
-    if not MIN_WRAP <= longest <= MAX_WRAP:
+    longest = max(map(_columns, lines), default=0)
+    spaced = max((_columns(line) for line in lines if b" " in line.strip()), default=0)
+    if not MIN_WRAP <= spaced <= MAX_WRAP:
         return Shape(first_date, offset, indent=_indent(lines))
     begins = _begins(lines)
-    width, by_words = _wrapping(lines, longest, begins)
+    width, by_words = _wrapping(lines, longest, begins) if longest <= MAX_WRAP else (None, False)
+    if spaced < longest and (width is None or by_words):  # a word that is wider than the lines stands alone on one
+        width, by_words = _wrapping(lines, spaced, begins)
+        width = width if by_words else None
     return Shape(first_date, offset, width, by_words, begins, b"" if width else _indent(lines))
 
 
@@ -85,7 +96,7 @@ def _begins(lines: list[bytes]) -> "re.Pattern[bytes]":
     found = (front for line, after in pairwise(lines) if (front := _front(line, after)))
     fronts = dict.fromkeys(map(front_form, found))
     forms = [form for form, _ in zip(fronts, range(MAX_FRONTS), strict=False)]
-    return re.compile(b"|".join((*forms, _BEGINS.pattern))) if forms else _BEGINS
+    return re.compile(b"|".join((*forms, _BEGINS.pattern))) if forms else _ALL_BEGINS
 
 
 def _first_date(head: bytes) -> date | None:
@@ -130,7 +141,7 @@ def _wrapping(lines: list[bytes], longest: int, begins: "re.Pattern[bytes]") -> 
     if hard != words or either > 1:
         return longest, words > hard
     bare_next = [
-        bool(after.strip() or (after and _columns(line) == longest)) and not begins.match(after)  # the rest of a padded line is blank
+        bool(after.strip() or (after and _columns(line) == longest)) and not _is_another(begins, line, after)  # the rest of a padded line is blank
         for line, after in pairwise(lines)
     ]
     broken = [i for i, bare in enumerate(bare_next) if bare and begins.match(lines[i]) and not lines[i].endswith(b"}")]
@@ -141,7 +152,10 @@ def _wrapping(lines: list[bytes], longest: int, begins: "re.Pattern[bytes]") -> 
     # Cut anywhere, some cut falls beside a blank; a program that breaks at blanks swallows them.
     blank_at_cut = any(lines[i].endswith(b" ") or lines[i + 1].startswith(b" ") for i in going_on)
     # Behind a carrier every whole line begins with it: a rest that is not full and goes on was broken at a blank.
-    chained = begins is not _BEGINS and any(a and b and _columns(lines[i]) < longest for i, (a, b) in enumerate(pairwise(bare_next), 1))
+    chained = begins is not _ALL_BEGINS and any(a and b and _columns(lines[i]) < longest for i, (a, b) in enumerate(pairwise(bare_next), 1))
+    keeping = [i for i in broken if lines[i].endswith(b" ")]  # the blank at which it was broken, as fold -s does
+    if len(keeping) >= 2 and len(keeping) * 10 >= len(broken) * 9 and len(unforced) * 10 <= len(broken):
+        return longest, True
     if len(broken) >= 2 and not blank_at_cut and all(_is_prefix_only(lines[i]) for i in broken):
         return longest, True
     if len(broken) >= 2 and (loose or chained) and len(unforced) * 10 <= len(broken) and not (blank_at_cut and len(loose) < len(going_on)):
@@ -155,10 +169,10 @@ def _seams(lines: list[bytes], longest: int, begins: "re.Pattern[bytes]") -> tup
     """How many lines of torch's were broken anywhere, at a blank, or in a way that tells no difference."""
     hard = words = either = 0
     for line, after in pairwise(lines):
-        if not after or not begins.match(line) or begins.match(after) or _WHOLE.search(line) or not _could_break(line, after, longest):
+        if not after or not begins.match(line) or _is_another(begins, line, after) or _WHOLE.search(line) or not _could_break(line, after, longest):
             continue
         is_hard = _columns(line) == longest and _is_whole(line, after)
-        is_words = not after.startswith(b" ") and _is_whole(line, b" " + after)
+        is_words = not after.startswith(b" ") and _is_whole(line.rstrip(b" "), b" " + after)
         hard, words, either = hard + (is_hard and not is_words), words + (is_words and not is_hard), either + (is_hard and is_words)
     return hard, words, either
 
@@ -172,11 +186,21 @@ def _is_whole(line: bytes, rest: bytes) -> bool:
 def _could_break(line: bytes, after: bytes, width: int) -> bool:
     """True when a program that breaks at blanks can have broken here: what follows would not have fitted.
 
-    torch pads guards and indents messages; the blanks at the break are lost, so their width is unknown.
+    torch pads guards and indents messages; the blanks at the break are lost, so their width is unknown. ``fold -s`` keeps
+    one at the end of the line, and finds no room for a word without the blank behind it.
     """
-    if _columns(line) + 1 + _columns(after.split(b" ", 1)[0]) > width:
+    word = after.split(b" ", 1)[0]
+    keeps_blank = line.endswith(b" ")
+    if _columns(line) + (len(word) < len(after) if keeps_blank else 1) + _columns(word) > width:
         return True
     return after.startswith((b"# ", b"^")) or _is_prefix_only(line)
+
+
+def _is_another(begins: "re.Pattern[bytes]", line: bytes, after: bytes) -> bool:
+    """True when the line behind one begins as none does that is its rest; behind a prefix alone torch's own words are that."""
+    if _is_prefix_only(line):
+        return begins.match(after) is not None and TORCH_SAYS.match(after) is None
+    return begins.match(after) is not None or _BARE.match(after) is not None
 
 
 def _is_prefix_only(line: bytes) -> bool:
@@ -204,7 +228,7 @@ class Unwrapper:
         """The logical lines that are complete now: (number and offset of their first physical line, text)."""
         stripped = raw.rstrip(b"\r")
         if self._held is not None and self._goes_on(stripped):
-            glue = b" " if self._words and not _ENDS_IN_WORD.search(self._held) else b""
+            glue = b" " if self._words and not self._held.endswith(b" ") and not _ENDS_IN_WORD.search(self._held) else b""
             self._held += glue + stripped
             self._previous = stripped
             return []
@@ -221,7 +245,7 @@ class Unwrapper:
         return done
 
     def _goes_on(self, line: bytes) -> bool:
-        if not line or self._begins.match(line):
+        if not line or _is_another(self._begins, self._previous, line):
             return False
         if not self._words:
             return _columns(self._previous) == self._width
