@@ -158,7 +158,7 @@ LINK = pattern(rb"\[([^\[\]\s]{0,400}[/\\][^\[\]\s]{1,400})\]\((?:https?|file|vs
 
 TORCH_STARTS = pattern(rb"[VDIWEC]" + _GLOG_TIME + rb"|\[(?:rank|default)\d+\]:|\[" + ISO + rb"\] (?:\[[\d/_]+\] )?torch")
 INDENTED_HEADER = pattern(rb"[ \t]{1,12}(?=" + LEVEL + rb":[\w.]+:\S|20\d\d-\d\d-\d\d[ T]\d\d:\d\d:\d\d)")
-RANK = pattern(rb"\[(?:rank|Rank|RANK):?[ =]?(?P<rank>\d{1,6})\]:?\s?|rank(?P<rank2>\d{1,6}): ")
+RANK = pattern(rb"\[(?:rank|Rank|RANK):?[ =]?(?P<rank>\d{1,6})\]:?(?:\s(?! ))?|rank(?P<rank2>\d{1,6}): ")
 ROLE = pattern(rb"\[[a-z_-]{1,40}\d{1,6}\]:(?:\s(?! ))?")  # torchrun puts no blank behind it
 # mpirun's tag, with ctime's date in front of it or without a tag, and that of Open MPI 5; a blank more is the message's own.
 MPI = pattern(rb"\[(?:[\w.@-]{1,120}@)?\d+,(?:mpirank:)?(?P<rank>\d+)(?:,[\w.-]{1,120})?\]<std(?:out|err)>:(?: (?! ))?")

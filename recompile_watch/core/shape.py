@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import date
 from itertools import pairwise
 
+from recompile_watch.core.fronts import front_of
 from recompile_watch.core.late import pattern
 from recompile_watch.core.prefix_grammar import SAYS, TORCH_SAYS, front_form
 from recompile_watch.core.prefixes import peel
@@ -28,9 +29,7 @@ _FRONT = pattern(rb"(?P<front>[^\n]{1,160}?)(?:" + _TORCH + rb")")
 _BEGINS = pattern(_CARRIED + rb"|[>\s]*(?:" + _TORCH + rb")")
 # How else a line begins that is no rest of another one: with the header of a program's own logging, or as the lines of a record
 # without prefixes do.
-_HEADED = pattern(
-    rb"\[?20\d\d-\d\d-\d\d[T ]\d\d:\d\d:\d\d|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)(?::[\w.]+:| ?: | +\S+\.py:\d+\] )|" + SAYS
-)
+_HEADED = pattern(rb"\[?20\d\d-\d\d-\d\d[T ]\d\d:\d\d:\d\d|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)(?::[\w.]+:| ?: | +\S+\.py:\d+\] )|" + SAYS)
 _BARE = pattern(rb"\S+:\d+: \w*Warning: |Traceback \(most recent call last\):")  # a line of its own without any header
 _ALL_BEGINS = pattern(_BEGINS.pattern + b"|" + _HEADED.pattern)
 MAX_FRONTS = 16
@@ -51,6 +50,7 @@ class Shape:
     wrap_width: the column at which a terminal or mail program broke the lines, else None. wraps_words: it broke at
     blanks, which are lost, and not in the middle of words. begins: how a line begins that is no rest of another one.
     indent: the blanks that somebody put in front of every line, as a page or a list wants them; they hide its prefix.
+    front: what else stands in front of every line and hides what it carries.
     """
 
     first_date: date | None = None
@@ -59,6 +59,12 @@ class Shape:
     wraps_words: bool = False
     begins: "re.Pattern[bytes]" = _ALL_BEGINS
     indent: bytes = b""
+    front: "re.Pattern[bytes] | None" = None
+
+    @property
+    def is_plain(self) -> bool:
+        """True when each line stands in it as it was printed."""
+        return self.wrap_width is None and not self.indent and self.front is None
 
 
 def shape_of(head: bytes) -> Shape:
@@ -68,13 +74,15 @@ def shape_of(head: bytes) -> Shape:
     longest = max(map(_columns, lines), default=0)
     spaced = max((_columns(line) for line in lines if b" " in line.strip()), default=0)
     if not MIN_WRAP <= spaced <= MAX_WRAP:
-        return Shape(first_date, offset, indent=_indent(lines))
+        return Shape(first_date, offset, indent=_indent(lines), front=front_of(lines))
     begins = _begins(lines)
     width, by_words = _wrapping(lines, longest, begins) if longest <= MAX_WRAP else (None, False)
     if spaced < longest and (width is None or by_words):  # a word that is wider than the lines stands alone on one
         width, by_words = _wrapping(lines, spaced, begins)
         width = width if by_words else None
-    return Shape(first_date, offset, width, by_words, begins, b"" if width else _indent(lines))
+    if width is None:
+        return Shape(first_date, offset, begins=begins, indent=_indent(lines), front=front_of(lines))
+    return Shape(first_date, offset, width, by_words, begins)
 
 
 def _indent(lines: list[bytes]) -> bytes:
