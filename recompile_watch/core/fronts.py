@@ -32,7 +32,7 @@ def front_of(lines: list[bytes]) -> "re.Pattern[bytes] | None":
     if not before or len(written) < MIN_LINES:
         return None
     whole = _ENDS.match(_shared([*map(_form, written), _form(before)]))
-    if whole is None or _OPENS.search(whole[0]) is not None or whole[0].count(b'"') % 2:
+    if whole is None or not whole[0].strip() or _OPENS.search(whole[0]) is not None or whole[0].count(b'"') % 2:
         return None
     front = re.compile(re.escape(whole[0]).replace(_NUMBER, rb" *\d+").replace(_MONTH, rb"[A-Z][a-z][a-z]"))
     return front if any(_is_told_better(line, front) for line in written) else None

@@ -16,7 +16,7 @@ from functools import partial
 
 from recompile_watch.core.fronts import joined, peel_behind, peeled
 from recompile_watch.core.headers import behind_header
-from recompile_watch.core.prefix_grammar import BYTE_LIST, TAG, Piece
+from recompile_watch.core.prefix_grammar import BETWEEN_TEXTS, BYTE_LIST, TAG, Piece
 from recompile_watch.core.prefixes import is_quotation, peel
 from recompile_watch.core.records import HEAD_LINES, MAX_RECORD_BYTES, Record
 from recompile_watch.core.rules import Match, Rule, Ruleset
@@ -26,6 +26,7 @@ REACH_BYTES = 1 << 16  # how far behind its last line a torch record may still g
 REACH_LINES = 200  # the same for a bare record while only lines of other channels pass
 # What a line of these artifacts can be the head of; their records quote exceptions that are no events.
 _ARTIFACT_EVENTS = {b"__graph_breaks": "graph_break", b"__recompiles": "recompile", b"__recompiles_verbose": "recompile"}
+_BEGINS_BETWEEN = (b" ", b'"', b"\t", b"{", b"}", b"[", b"]")
 
 
 class Joiner:
@@ -132,6 +133,8 @@ class Joiner:
         """
         pieces = _with_tag(self._peel(raw))
         first, last = pieces[0], pieces[-1]
+        if first.text[:1] in _BEGINS_BETWEEN and not first.headed and BETWEEN_TEXTS.fullmatch(first.text) is not None:
+            return []
         if first.carrier is not None and BYTE_LIST.search(raw) is not None:
             self._raw = b"\n".join(piece.carried for piece in pieces)
         held = self._carried.pop(first.carrier, None) if first.carrier is not None else None

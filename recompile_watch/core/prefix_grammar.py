@@ -276,11 +276,19 @@ BETWEEN_ENTRIES = pattern(rb"\}\s*\{\s*\"")
 STRING_REST = pattern(rb"(?P<body>(?:[^\"\\]|\\.)*?)(?:\\n\",?|(?:\\n)?\"(?:, ?\"[\w@.]{1,40}\": ?.*)?\},?)\s*")
 STRING_BODY = pattern(rb"(?P<body>(?:[^\"\\]|\\.)*)\"")
 STRING_ELEMENT = pattern(rb"\s*\"(?P<body>(?:[^\"\\]|\\.)*)\",?\s*")
+# A line of a JSON document between two of its texts.
+BETWEEN_TEXTS = pattern(
+    rb"\s+\"[\w@./-]{1,80}\": ?(?:-?\d[\d.eE+-]{0,40}|\"(?:[^\"\\]|\\.)*\"|true|false|null|\{\}|\[\]|[{\[])?,?|\s*[{}\[\]]{1,2},?"
+)
 
 # Source that names what a message would: an import, and a function that gives a string.
 SOURCE = pattern(rb"from [\w.]{1,200} import |lambda\b[\w ,]{0,100}: [frb]{0,2}[\"']")
 BYTE_LIST = pattern(rb'"MESSAGE" ?: ?\[\d')  # how journald prints a message that is not UTF-8
-JSON_TEXT = ("log", "message", "msg", "MESSAGE", "text", "body", "event", "textPayload", "line")
+JSON_TEXT = (
+    "log", "message", "msg", "MESSAGE", "text", "body", "event", "textPayload", "line", "content", "stringValue", "_raw", "LogEntry",
+    "LogMessage", "@m",
+)  # fmt: skip
+STRING_ENTRY = pattern(rb"\s*\"(?:" + "|".join(map(re.escape, JSON_TEXT)).encode() + rb")\": ?\"(?P<body>(?:[^\"\\]|\\.)*)\",?\s*")
 JSON_TIME = ("time", "timestamp", "@timestamp", "ts", "asctime", "datetime", "__REALTIME_TIMESTAMP", "_SOURCE_REALTIME_TIMESTAMP", "t")
 JSON_CHANNEL = (
     "stream", "rank", "local_rank", "pid", "process", "process_id", "_PID", "SYSLOG_PID", "hostname", "host", "_HOSTNAME",

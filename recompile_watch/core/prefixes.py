@@ -36,6 +36,7 @@ from recompile_watch.core.prefix_grammar import (
     SOURCE,
     STRING_BODY,
     STRING_ELEMENT,
+    STRING_ENTRY,
     STRING_REST,
     TAG,
     TORCH_STARTS,
@@ -149,14 +150,17 @@ def _peel_runtime(raw: bytes) -> list[Piece] | None:
     return None if lines[0] is None else [piece for pieces in lines for piece in pieces or ()]
 
 
+_ARRAY = (b'[{"', b'[ {"')
+
+
 def _peel_segment(raw: bytes) -> list[Piece]:
     start = raw[:1]
-    if start == b"{" or (start == b" " and raw.lstrip()[:1] == b"{"):
+    if start == b"{" or (start == b" " and raw.lstrip()[:1] == b"{") or (start == b"[" and raw.startswith(_ARRAY)):
         entries = read_jsons(raw)
         if entries:
             return [piece for entry in entries for piece in _peel_carried(entry)]
     elif start in (b'"', b" ", b"\t") and raw.rstrip().endswith((b'"', b'",')):
-        element = STRING_ELEMENT.fullmatch(raw)
+        element = STRING_ELEMENT.fullmatch(raw) or STRING_ENTRY.fullmatch(raw)
         text = json_string(element["body"]) if element else None
         if text is not None:
             text = ANSI.sub(b"", text)

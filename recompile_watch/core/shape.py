@@ -41,6 +41,7 @@ _WHOLE = pattern(
     rb"|[Ss]kipping cudagraphs due to \S[^\n]* Found from : ?$"
 )
 MIN_WRAP, MAX_WRAP = 40, 240
+_MANY = 3  # lines that go on, where none of them has torch's prefix
 _INDENT_LINES = 200  # by which it is told
 
 
@@ -155,7 +156,10 @@ def _wrapping(lines: list[bytes], longest: int, begins: "re.Pattern[bytes]") -> 
     broken = [i for i, bare in enumerate(bare_next) if bare and begins.match(lines[i]) and not lines[i].endswith(b"}")]
     full = [i for i in range(len(lines) - 1) if _columns(lines[i]) == longest and (bare_next[i] or not lines[i].endswith(b" "))]  # torch pads guards
     going_on = [i for i in full if bare_next[i]]
-    loose = [i for i in broken if _columns(lines[i]) != longest]
+    sure = [i for i in broken if begins is not _ALL_BEGINS or _BEGINS.match(lines[i]) is not None]
+    if not sure and len(going_on) < _MANY and len(broken) < 2 * _MANY:
+        return None, False  # a program's own header, and a text of several lines behind it
+    loose = [i for i in sure if _columns(lines[i]) != longest]
     unforced = [i for i in broken if not _could_break(lines[i], lines[i + 1], longest)]
     # Cut anywhere, some cut falls beside a blank; a program that breaks at blanks swallows them.
     blank_at_cut = any(lines[i].endswith(b" ") or lines[i + 1].startswith(b" ") for i in going_on)

@@ -15,6 +15,7 @@ _TABLE_FIELDS = {
     "Final Day": "final_day", "Annual Return": "annual_return",
 }  # fmt: skip
 _DASHES = re.compile(r"\s*-{2,}(?:\s+-{2,})+\s*", re.ASCII)
+_JSON = '"{}[]'
 
 
 class Cells(NamedTuple):
@@ -60,7 +61,7 @@ def _columns(header: str, dashes: str) -> dict[str, slice] | None:
 
 
 def _body(texts: list[str]) -> tuple[int, dict[str, list[str]]]:
-    """The index of a table's first row, and its columns by name; the rows end where the first column is empty."""
+    """The index of a table's first row, and its columns by name; the rows end where one has no name, no cell behind it, or is JSON."""
     index, cuts = 0, None
     for index, text in enumerate(texts):
         cuts = _columns(texts[index - 1], text) if "--" in text else None
@@ -70,9 +71,9 @@ def _body(texts: list[str]) -> tuple[int, dict[str, list[str]]]:
         return 0, {}
     lines = texts[index + 1 :]
     columns = {name: [line[cut].strip() for line in lines] for name, cut in cuts.items()}
-    first = next(iter(columns.values()), [])
-    if "" in first:
-        end = first.index("")
+    first, *others = columns.values()
+    end = next((at for at, row in enumerate(zip(first, *others, strict=True)) if not row[0] or row[0][0] in _JSON or not any(row[1:])), len(first))
+    if end < len(first):
         columns = {name: cells[:end] for name, cells in columns.items()}
     return index + 1, columns
 
