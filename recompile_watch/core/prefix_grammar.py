@@ -236,6 +236,11 @@ DIALECT_A_OLD = pattern(
     rb"(?P<nz>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) NZ[SD]T \| (?P<stamp>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) (?P<zone>E[SD]T) \| " + LEVEL + rb" \| ?"
 )
 DIALECT_B = pattern(rb"(?P<stamp>" + ISO + rb")(?P<zone>[+-]\d\d:?\d\d)? \| " + LEVEL + rb" *\| (?:[\w.<>]+:[^:\n]{1,120}:\d+ - ?)?")
+# Inside a line only the long forms count, with a zone or a place.
+DIALECT_INSIDE = pattern(
+    rb"(?<![\w.:-])\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?: UTC \| [^|\n]{1,40}E[SD]T \| [^|\n]{1,40}NZ[SD]T \| "
+    rb"|\.\d{3} \| [A-Z]{4,8} *\| [\w.<>]{1,120}:[^:\s]{1,120}:\d{1,9} - )"
+)
 STAMP = pattern(
     rb"(?P<bracket>\[)?(?P<stamp>"
     + ISO

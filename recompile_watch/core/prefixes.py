@@ -25,6 +25,7 @@ from recompile_watch.core.prefix_grammar import (
     BRACKET_INSIDE,
     BREAK,
     CRI_INSIDE,
+    DIALECT_INSIDE,
     ENTITY,
     GLOG_INSIDE,
     HARMLESS,
@@ -150,6 +151,8 @@ def _peel_runtime(raw: bytes) -> list[Piece] | None:
     return None if lines[0] is None else [piece for pieces in lines for piece in pieces or ()]
 
 
+_NO_HEADER_INSIDE = (-1, 19, 23)  # where the first bar of the bot's headers stands when nothing stands in front of them
+_HEADER_BARS = 8  # more than one line of the bot has
 _ARRAY = (b'[{"', b'[ {"')
 
 
@@ -184,6 +187,8 @@ def _split(state: Peeling, raw: bytes) -> list[Piece]:
         cuts = sorted({*cuts, *(m.start() for m in BRACKET_INSIDE.finditer(raw))})
     if b":torch" in raw:
         cuts = sorted({*cuts, *(m.start() for m in BASIC_INSIDE.finditer(raw))})
+    if raw.find(b" | ") not in _NO_HEADER_INSIDE or raw.count(b" | ") > _HEADER_BARS:
+        cuts = sorted({*cuts, *(m.start() for m in DIALECT_INSIDE.finditer(raw))})
     base = state.fork()
     at = _peel_layers(base, raw, transport_only=True) if cuts else 0
     inner = [cut for cut in cuts if cut > at]

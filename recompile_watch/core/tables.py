@@ -117,7 +117,7 @@ def _strategy_lines(texts: list[str]) -> Cells:
 
 
 _NOT_DAILY_RETURNS = frozenset({"annual", "composite"})  # annualised, and a score
-_RETURNS = re.compile(r"returns(?:: |\[)(?P<pairs>[^\]|\n]*)")
+_RETURNS = re.compile(r"returns(?:: |\[)(?P<pairs>(?:[ ,]*\w+=[^\s\]|,]+)*)")
 _PAIR = re.compile(r"(\w+)=(-?\d+(?:\.\d+)?(?:e-?\d+)?|nan)")
 
 
