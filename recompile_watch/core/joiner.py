@@ -43,6 +43,7 @@ class Joiner:
         self._open: list[Record] = []
         self._carried: dict[bytes, tuple[Piece, int, int]] = {}
         self._number, self._offset = 0, 0
+        self._records = 0
         self._raw = b""
         self._torn_line = b""
 
@@ -330,6 +331,8 @@ class Joiner:
                 stamp = header.stamp
         at, size = [(number, offset)], len(piece.text)
         record = Record(rule, match, number, offset, piece, stamp, [piece.text], at, last_line=self._number, size=size, lead=self._raw, before=before)
+        self._records += 1
+        record.place = self._records
         is_line = rule.continues is None and not rule.indented and record.takes_bare
         record.ended = is_line or (rule.ends is not None and rule.ends.search(piece.text) is not None)
         return record

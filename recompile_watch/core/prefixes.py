@@ -152,7 +152,7 @@ def _peel_runtime(raw: bytes) -> list[Piece] | None:
 
 
 _NO_HEADER_INSIDE = (-1, 19, 23)  # where the first bar of the bot's headers stands when nothing stands in front of them
-_HEADER_BARS = 8  # more than one line of the bot has
+_HEADER_BARS = 5  # more than a line of the bot has, but for its compact form
 _ARRAY = (b'[{"', b'[ {"')
 
 
