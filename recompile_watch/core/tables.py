@@ -60,6 +60,11 @@ def _columns(header: str, dashes: str) -> dict[str, slice] | None:
     return {line[cut].strip(): cut for cut in cuts}
 
 
+def _is_row(cells: tuple[str, ...]) -> bool:
+    """True for a name with a cell behind it; a line of JSON has no name."""
+    return cells[0] != "" and cells[0][0] not in _JSON and any(cells[1:])
+
+
 def _body(texts: list[str]) -> tuple[int, dict[str, list[str]]]:
     """The index of a table's first row, and its columns by name; the rows end where one has no name, no cell behind it, or is JSON."""
     index, cuts = 0, None
@@ -72,7 +77,10 @@ def _body(texts: list[str]) -> tuple[int, dict[str, list[str]]]:
     lines = texts[index + 1 :]
     columns = {name: [line[cut].strip() for line in lines] for name, cut in cuts.items()}
     first, *others = columns.values()
-    end = next((at for at, row in enumerate(zip(first, *others, strict=True)) if not row[0] or row[0][0] in _JSON or not any(row[1:])), len(first))
+    end = next((at for at, row in enumerate(zip(first, *others, strict=True)) if not _is_row(row)), len(first))
+    behind_name = list(cuts.values())[1].start
+    if end == len(first) - 1 and _is_row((first[end], "-")) and len(lines[end]) >= behind_name:
+        end += 1  # the log ends inside of its first number, so that the name is whole
     if end < len(first):
         columns = {name: cells[:end] for name, cells in columns.items()}
     return index + 1, columns

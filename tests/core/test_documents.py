@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -23,7 +24,7 @@ LINES = (
     "skipping cudagraphs due to mutated inputs (2 instances)",
     "2025-10-30 09:08:43.699 | INFO     | data_curate_daily:run:288 - Populating synthetic bid/ask (0 spread) for ETHUSD (ADD_LATEST=False)",
 )
-BUILDS = {
+BUILDS: dict[str, Callable[[str], dict[str, Any]]] = {
     "google": lambda line: {"insertId": "ab", "jsonPayload": {"message": line, "logger": "bot"}, "severity": "WARNING"},
     "elastic": lambda line: {"_index": "logs", "_source": {"@timestamp": "2025-10-30T09:08:42Z", "message": line}},
     "datadog": lambda line: {"id": "AQ", "content": {"host": "gpu", "message": line, "attributes": {"a": 1}}},
