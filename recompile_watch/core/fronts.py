@@ -28,13 +28,14 @@ def front_of(lines: list[bytes]) -> "re.Pattern[bytes] | None":
     """How every line begins, but for a first one that was cut, in front of what it carries; None where ``peel`` does as well without."""
     lines = [ANSI.sub(b"", line) for line in lines[: MAX_LINES + 1]]
     written = [line for line in lines[1:-1] if line.strip()]
-    before = next(filter(None, map(_before_anchor, lines)), b"")
-    if not before or len(written) < MIN_LINES:
+    befores = [before for line in lines[1:] if (before := _before_anchor(line)) is not None] or [_before_anchor(lines[0])]
+    before = min(filter(None, befores), key=len, default=b"")
+    if not before.strip() or b"" in befores or len(written) < MIN_LINES:
         return None
-    whole = _ENDS.match(_shared([*map(_form, written), _form(before)]))
-    if whole is None or not whole[0].strip() or _OPENS.search(whole[0]) is not None or whole[0].count(b'"') % 2:
+    whole = _form(before)
+    if _ENDS.fullmatch(whole) is None or _shared([*map(_form, written), whole]) != whole or _OPENS.search(whole) or whole.count(b'"') % 2:
         return None
-    front = re.compile(re.escape(whole[0]).replace(_NUMBER, rb" *\d+").replace(_MONTH, rb"[A-Z][a-z][a-z]"))
+    front = re.compile(re.escape(whole).replace(_NUMBER, rb" *\d+").replace(_MONTH, rb"[A-Z][a-z][a-z]"))
     return front if any(_is_told_better(line, front) for line in written) else None
 
 
@@ -66,11 +67,11 @@ def _is_told_better(line: bytes, front: "re.Pattern[bytes]") -> bool:
     return [piece.text for piece in peel(line)] != [piece.text for piece in peel_behind(front, line)]
 
 
-def _before_anchor(line: bytes) -> bytes:
-    """What stands in front of an anchor; a prefix of glog that is not torch's may do so."""
+def _before_anchor(line: bytes) -> bytes | None:
+    """What stands in front of an anchor, None without one; a prefix of glog that is not torch's may do so."""
     other = _OTHER_GLOG.match(line)
     anchor = _ANCHOR.search(line, 0 if other is None else other.end(), MAX_FRONT)
-    return b"" if anchor is None else line[: anchor.start()]
+    return None if anchor is None else line[: anchor.start()]
 
 
 def _shared(forms: list[bytes]) -> bytes:

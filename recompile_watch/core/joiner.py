@@ -26,7 +26,7 @@ REACH_BYTES = 1 << 16  # how far behind its last line a torch record may still g
 REACH_LINES = 200  # the same for a bare record while only lines of other channels pass
 # What a line of these artifacts can be the head of; their records quote exceptions that are no events.
 _ARTIFACT_EVENTS = {b"__graph_breaks": "graph_break", b"__recompiles": "recompile", b"__recompiles_verbose": "recompile"}
-_BEGINS_BETWEEN = (b" ", b'"', b"\t", b"{", b"}", b"[", b"]")
+_BEGINS_BETWEEN = (b" ", b'"', b"\t", b"{", b"}")
 
 
 class Joiner:

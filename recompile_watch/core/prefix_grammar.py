@@ -282,9 +282,7 @@ STRING_REST = pattern(rb"(?P<body>(?:[^\"\\]|\\.)*?)(?:\\n\",?|(?:\\n)?\"(?:, ?\
 STRING_BODY = pattern(rb"(?P<body>(?:[^\"\\]|\\.)*)\"")
 STRING_ELEMENT = pattern(rb"\s*\"(?P<body>(?:[^\"\\]|\\.)*)\",?\s*")
 # A line of a JSON document between two of its texts.
-BETWEEN_TEXTS = pattern(
-    rb"\s+\"[\w@./-]{1,80}\": ?(?:-?\d[\d.eE+-]{0,40}|\"(?:[^\"\\]|\\.)*\"|true|false|null|\{\}|\[\]|[{\[])?,?|\s*[{}\[\]]{1,2},?"
-)
+BETWEEN_TEXTS = pattern(rb"\s+\"[\w@./-]{1,80}\": ?(?:-?\d[\d.eE+-]{0,40}|\"(?:[^\"\\]|\\.)*\"|true|false|null|\{\}|\[\]|[{\[])?,?|\s*[{}],?")
 
 # Source that names what a message would: an import, and a function that gives a string.
 SOURCE = pattern(rb"from [\w.]{1,200} import |lambda\b[\w ,]{0,100}: [frb]{0,2}[\"']")

@@ -157,7 +157,7 @@ def _wrapping(lines: list[bytes], longest: int, begins: "re.Pattern[bytes]") -> 
     full = [i for i in range(len(lines) - 1) if _columns(lines[i]) == longest and (bare_next[i] or not lines[i].endswith(b" "))]  # torch pads guards
     going_on = [i for i in full if bare_next[i]]
     sure = [i for i in broken if begins is not _ALL_BEGINS or _BEGINS.match(lines[i]) is not None]
-    if not sure and len(going_on) < _MANY and len(broken) < 2 * _MANY:
+    if not sure and len({lines[i] for i in going_on}) < _MANY and len(broken) < 2 * _MANY:
         return None, False  # a program's own header, and a text of several lines behind it
     loose = [i for i in sure if _columns(lines[i]) != longest]
     unforced = [i for i in broken if not _could_break(lines[i], lines[i + 1], longest)]
