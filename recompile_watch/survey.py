@@ -164,10 +164,9 @@ def _part_or_error(reader: PartReader, path: str, part: Part) -> PartReading | s
 
 
 def _divides(source: SourceFile) -> bool:
-    """True when the file can be read in parts: it is no trace and its lines were neither wrapped nor indented."""
+    """True when the file can be read in parts: it is no trace and each of its lines stands in it as it was printed."""
     head = b"".join(read_range(source.path, 0, HEAD_BYTES))
-    shape = shape_of(head)
-    return not is_trace(head) and shape.wrap_width is None and not shape.indent
+    return not is_trace(head) and shape_of(head).is_plain
 
 
 def _parts(path: str, size: int, jobs: int) -> list[Part]:

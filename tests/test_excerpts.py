@@ -14,9 +14,6 @@ KNOWN = {
     "bot-none-chat": TOLD,
     "torch-none-told": TOLD,
     "torch-fullgraph-branch-2.4.1-grep-n": NUMBERED,
-    "torch-mark-dynamic-2.4.1-grep-n": NUMBERED,
-    "torch-mark-dynamic-2.14.1-vllm-grep-n": NUMBERED,
-    "torch_again-fake-tensor-2.14.1-vllm-grep-n": NUMBERED,
     "torch_again-fullgraph-nonzero-2.4.1": CHAINED,
     "torch_again-fullgraph-nonzero-2.6.0-kaggle": CHAINED,
 }

@@ -370,6 +370,19 @@ def wrap_words(width: int, data: bytes) -> bytes:
     return join_lines(out)
 
 
+def fold_at_blanks(width: int, data: bytes) -> bytes:
+    """Broken by `fold -s`: behind the last blank that fits, which stays at the end of its line."""
+
+    def folded(line: str) -> Iterator[str]:
+        while len(line) > width:
+            end = line.rfind(" ", 0, width) + 1 or width
+            yield line[:end]
+            line = line[end:]
+        yield line
+
+    return join_lines(part.encode() for line in split_lines(data) for part in folded(_lossy(line)))
+
+
 def newlines_to_spaces(data: bytes) -> bytes:
     """The whole log on one line, each newline a space."""
     return b" ".join(split_lines(data)) + b"\n"
@@ -568,6 +581,7 @@ def _pasted() -> Iterator[Variant]:
         words = functools.partial(wrap_words, width)
         yield Variant(f"wrap_hard_{width}", hard, suits=is_prefixed)
         yield Variant(f"wrap_words_{width}", words, SQUEEZED, suits=is_prefixed)
+        yield Variant(f"fold_{width}", functools.partial(fold_at_blanks, width), suits=is_prefixed)
     yield Variant("newlines_to_spaces", newlines_to_spaces, suits=is_prefixed)
     yield Variant("whitespace_collapsed", whitespace_collapsed, SQUEEZED, suits=is_prefixed)
     bare = IDENTITY | GUARDS

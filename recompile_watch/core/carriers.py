@@ -31,19 +31,37 @@ def read_cri(raw: bytes) -> Carried | None:
     return Carried([match["stream"]], stamp, None, None, [raw[match.end() :]], match["flag"] == b"F")
 
 
+_MAX_DEPTH = 8
 _NOT_BLANK = re.compile(r"\S")
 
 
 def read_jsons(raw: bytes) -> list[Carried]:
-    """The JSON log lines that stand on one, as shippers write them without newlines; none when there is anything else or one carries no text."""
-    entry = read_json(raw)
-    if entry is not None:
-        return [entry]
+    """The JSON log lines that stand on one, as shippers write them without newlines, or as one document.
+
+    None when there is anything else or one carries no text.
+    """
+    try:
+        document = json.loads(raw)
+    except (ValueError, RecursionError):
+        document = None
+    if document is not None:
+        return list(_entries(document))
     try:
         entries = [_read_entry(value) for value in _values(raw.decode())] if BETWEEN_ENTRIES.search(raw) is not None else []
     except (ValueError, RecursionError):
         return []
     return [one for one in entries if one is not None] if None not in entries else []
+
+
+def _entries(value: object, depth: int = 0) -> Iterator[Carried]:
+    """The entries with a text that a JSON value holds, itself or inside."""
+    entry = _read_entry(value)
+    if entry is not None:
+        yield entry
+    elif depth < _MAX_DEPTH:
+        inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        for item in inside:
+            yield from _entries(item, depth + 1)
 
 
 def _values(text: str) -> Iterator[object]:
@@ -57,9 +75,13 @@ def _values(text: str) -> Iterator[object]:
 def read_json(raw: bytes) -> Carried | None:
     """A JSON log line, or None when it is none or carries no text field."""
     try:
-        return _read_entry(json.loads(raw))
+        return next(_entries(json.loads(raw)), None)
     except (ValueError, RecursionError):
         return None
+
+
+_DOCKER = {"log", "stream", "time"}  # its json-file; of what Fluent Bit writes each entry is whole
+_DOCKER_MAY = {*_DOCKER, "attrs"}
 
 
 def _read_entry(entry: object) -> Carried | None:
@@ -71,7 +93,7 @@ def _read_entry(entry: object) -> Carried | None:
     channel = [f"{key}={entry[key]}".encode("utf-8", "replace") for key in JSON_CHANNEL if isinstance(entry.get(key), str | int)]
     stamp = next((found for key in JSON_TIME if (found := _json_stamp(entry.get(key))) is not None), None)
     pids = (_json_int(entry, key) for key in ("_PID", "SYSLOG_PID", "pid", "process", "process_id"))
-    is_whole = text.endswith(b"\n") or "log" not in entry or "stream" not in entry
+    is_whole = text.endswith(b"\n") or not _DOCKER <= entry.keys() <= _DOCKER_MAY
     lines = [ANSI.sub(b"", line).replace(b"\x00", b"") for line in text.removesuffix(b"\n").split(b"\n")]
     return Carried(channel, stamp, _json_int(entry, "rank"), next((pid for pid in pids if pid is not None), None), lines, is_whole)
 
@@ -81,6 +103,8 @@ def _as_bytes(value: object) -> bytes | None:
         return value.encode("utf-8", "replace")
     if isinstance(value, list) and value and all(isinstance(item, int) and 0 <= item < 256 for item in value):
         return bytes(value)  # journald prints a MESSAGE that is not UTF-8 as a list of numbers
+    if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
+        return "".join(value).encode("utf-8", "replace")  # a notebook prints the lines of an output
     return None
 
 

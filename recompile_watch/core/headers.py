@@ -23,7 +23,7 @@ _WORD = rb"(?:in )?[A-Za-z_][\w.-]{0,80}"
 _NUMBER = rb"(?:pid[=: ] ?)?\d{1,15}(?:/[A-Za-z][\w-]{0,40})?"  # a process, with its thread
 _ITEM = re.compile(
     rb"(?P<open>[\[(<])?(?:" + _SURE + rb"|" + _STAMP + rb"|(?P<word>" + _WORD + rb")|(?P<number>" + _NUMBER + rb"))"
-    rb"(?(open)(?:[|:][\w.:<>/-]{1,120})?[\])>])(?P<gap> *\| ?| - | >> |: (?! )|:(?=\S)| +|(?=[\[(]))"
+    rb"(?(open)(?:[|:][\w.:<>/-]{1,120})?[\])>])(?P<gap> *\| ?| - | >> |: (?! )|:(?=\S)|\] | +|(?=[\[(]))"
 )
 
 

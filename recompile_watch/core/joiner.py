@@ -10,8 +10,13 @@ closed when its grammar ends. Identity is what keeps interleaved streams apart:
 Lines that neither hold a rule's literal nor touch an open record change nothing, so a reader may skip them.
 """
 
+import re
+from collections.abc import Callable
+from functools import partial
+
+from recompile_watch.core.fronts import joined, peel_behind, peeled
 from recompile_watch.core.headers import behind_header
-from recompile_watch.core.prefix_grammar import BYTE_LIST, TAG, Piece
+from recompile_watch.core.prefix_grammar import BETWEEN_TEXTS, BYTE_LIST, TAG, Piece
 from recompile_watch.core.prefixes import is_quotation, peel
 from recompile_watch.core.records import HEAD_LINES, MAX_RECORD_BYTES, Record
 from recompile_watch.core.rules import Match, Rule, Ruleset
@@ -21,12 +26,15 @@ REACH_BYTES = 1 << 16  # how far behind its last line a torch record may still g
 REACH_LINES = 200  # the same for a bare record while only lines of other channels pass
 # What a line of these artifacts can be the head of; their records quote exceptions that are no events.
 _ARTIFACT_EVENTS = {b"__graph_breaks": "graph_break", b"__recompiles": "recompile", b"__recompiles_verbose": "recompile"}
+_BEGINS_BETWEEN = (b" ", b'"', b"\t", b"{", b"}")
 
 
 class Joiner:
     """Joins the lines of one source into records. Feed it lines in order; it returns the records that closed."""
 
-    def __init__(self, rules: Ruleset, matcher: Matcher | None = None) -> None:
+    def __init__(self, rules: Ruleset, matcher: Matcher | None = None, front: "re.Pattern[bytes] | None" = None) -> None:
+        """front: what stands in front of every line."""
+        self._peel: Callable[[bytes], list[Piece]] = peel if front is None else partial(peel_behind, front)
         self._rules = rules.rules
         self._matcher = matcher
         self._literals, self._by_literal = rules.literals(), rules.by_literal()
@@ -35,6 +43,7 @@ class Joiner:
         self._open: list[Record] = []
         self._carried: dict[bytes, tuple[Piece, int, int]] = {}
         self._number, self._offset = 0, 0
+        self._records = 0
         self._raw = b""
         self._torn_line = b""
 
@@ -123,8 +132,10 @@ class Joiner:
 
         Each comes with the number and offset of the physical line it begins on.
         """
-        pieces = _with_tag(peel(raw))
+        pieces = _with_tag(self._peel(raw))
         first, last = pieces[0], pieces[-1]
+        if first.text[:1] in _BEGINS_BETWEEN and not first.headed and BETWEEN_TEXTS.fullmatch(first.text) is not None:
+            return []
         if first.carrier is not None and BYTE_LIST.search(raw) is not None:
             self._raw = b"\n".join(piece.carried for piece in pieces)
         held = self._carried.pop(first.carrier, None) if first.carrier is not None else None
@@ -147,7 +158,7 @@ class Joiner:
             return [piece]
         for record in self._open:
             tag = record.head.tag
-            if tag and piece.text.startswith(tag) and record.head.channel.startswith(_joined(piece.channel, tag)):
+            if tag and piece.text.startswith(tag) and record.head.channel.startswith(joined(piece.channel, tag)):
                 return _inside(piece, tag)
         match = TAG.match(piece.text)
         if match is None or self._taker(piece) is not None:
@@ -209,7 +220,7 @@ class Joiner:
         tag = record.head.tag
         if not tag or not record.takes_bare or len(record.texts) > 1 or record.last_line != self._number - 1:
             return False
-        return _joined(piece.channel, tag) == record.head.channel and piece.text.strip() != b"" and self._takes_bare(record, piece)
+        return joined(piece.channel, tag) == record.head.channel and piece.text.strip() != b"" and self._takes_bare(record, piece)
 
     @staticmethod
     def _takes_bare(record: Record, piece: Piece) -> bool:
@@ -314,12 +325,14 @@ class Joiner:
     def _record(self, rule: Rule, match: Match | None, piece: Piece, number: int, offset: int, before: bytes) -> Record:
         stamp = piece.stamp
         if rule.after_blank and before:
-            header = peel(before)[-1]
+            header = self._peel(before)[-1]
             is_carried = not piece.headed or (header.outer_stamp is not None and piece.outer_stamp is None)  # that time is the carrier's
             if (stamp is None or is_carried) and header.headed and not header.text.strip() and header.channel == piece.channel:
                 stamp = header.stamp
         at, size = [(number, offset)], len(piece.text)
         record = Record(rule, match, number, offset, piece, stamp, [piece.text], at, last_line=self._number, size=size, lead=self._raw, before=before)
+        self._records += 1
+        record.place = self._records
         is_line = rule.continues is None and not rule.indented and record.takes_bare
         record.ended = is_line or (rule.ends is not None and rule.ends.search(piece.text) is not None)
         return record
@@ -350,13 +363,13 @@ class Joiner:
 
 def _again(piece: Piece) -> list[Piece]:
     """Peels a text that was only now put together from its parts."""
-    return [inner._replace(carrier=piece.carrier) for inner in _peeled(piece, piece.carried)]
+    return [inner._replace(carrier=piece.carrier) for inner in peeled(piece, piece.carried)]
 
 
 def _inside(piece: Piece, tag: bytes) -> list[Piece]:
     """The pieces behind a tag."""
-    carrier = piece._replace(channel=_joined(piece.channel, tag))
-    return [inner._replace(tag=tag) for inner in _peeled(carrier, piece.text[len(tag) :])]
+    carrier = piece._replace(channel=joined(piece.channel, tag))
+    return [inner._replace(tag=tag) for inner in peeled(carrier, piece.text[len(tag) :])]
 
 
 def _with_tag(pieces: list[Piece]) -> list[Piece]:
@@ -364,21 +377,5 @@ def _with_tag(pieces: list[Piece]) -> list[Piece]:
     lead, *others = pieces
     if not others or lead.headed or TAG.fullmatch(lead.text) is None:
         return pieces
-    channel = _joined(lead.channel, lead.text)
-    return [piece._replace(tag=lead.text, channel=_joined(channel, piece.channel)) for piece in others]
-
-
-def _peeled(carrier: Piece, text: bytes) -> list[Piece]:
-    """The pieces of a text that this piece carries."""
-    return [
-        inner._replace(
-            channel=_joined(carrier.channel, inner.channel),
-            stamp=inner.stamp or carrier.stamp, outer_stamp=carrier.outer_stamp or carrier.stamp,
-            rank=carrier.rank if inner.rank is None else inner.rank, pid=carrier.pid if inner.pid is None else inner.pid,
-        )
-        for inner in peel(text)
-    ]  # fmt: skip
-
-
-def _joined(outer: bytes, inner: bytes) -> bytes:
-    return b"\x00".join(part for part in (outer, inner) if part)
+    channel = joined(lead.channel, lead.text)
+    return [piece._replace(tag=lead.text, channel=joined(channel, piece.channel)) for piece in others]

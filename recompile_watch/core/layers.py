@@ -178,6 +178,11 @@ def _take_name(state: Peeling, match: "re.Match[bytes]", _raw: bytes) -> int:
     return match.end()
 
 
+def _take_service(state: Peeling, match: "re.Match[bytes]", raw: bytes) -> int:
+    """Behind a level the same form is the name of a logger: torch gives it on the first line of a record only."""
+    return match.end() if state.is_logged else _take_name(state, match, raw)
+
+
 def _take_labels(state: Peeling, match: "re.Match[bytes]", _raw: bytes) -> int | None:
     if state.stamp is None or state.channel:
         return None
@@ -328,7 +333,7 @@ _DATED: tuple[_IsLayer, ...] = (
 )
 _LETTER: tuple[_IsLayer, ...] = (
     (SYSLOG, _take_syslog), (JOURNAL_FULL, _take_syslog), (RANK, _take_rank), (BRACKET_TORCH, _take_bracket_torch),
-    (TORCH_CUT, _take_parts), (LEVEL_FIRST, _take_level), (COMPOSE, _take_name), (CI_TABS, _take_name), (WORKER_CUT, _take_worker),
+    (TORCH_CUT, _take_parts), (LEVEL_FIRST, _take_level), (COMPOSE, _take_service), (CI_TABS, _take_name), (WORKER_CUT, _take_worker),
     (GLOG_STUMP, _take_stump), (STERN, _take_name), (MPI_DATED, _take_mpi_dated),
 )  # fmt: skip
 _BLANK: tuple[_IsLayer, ...] = (

@@ -100,12 +100,12 @@ BRACKET_TORCH = pattern(
     rb"(?P<logger>[Tt]orch(?:dynamo|inductor)?(?:\.\w+)*?(?:\.__(?P<tag>\w+))?):? \[?(?:" + LEVEL + rb"|CODE)\](?: |$)"
 )
 # How torch's messages begin, and the lines behind them: where nothing else tells a cut prefix from an application's own.
-_SAYS = (
+SAYS = (
     rb"torch\._dynamo hit config\.|Recompiling function |Graph [Bb]reak (?:in user code|from `)|skipping cudagraphs due to "
     rb"| {3}(?:function: '| ?last reason: )|To (?:log all|diagnose) recompilation | {4}(?:triggered by the following guard |- \d)"
     rb"|Graph [Bb]reak Reason: | {2}(?:Explanation|Hint|Developer debug context): |User code traceback:|Graph break: from user code at:"
 )
-TORCH_SAYS = pattern(_SAYS)
+TORCH_SAYS = pattern(SAYS)
 # A glog prefix of which the copying person left only some of its parts: ".../torch/_dynamo/guards.py:2772] [16/8] [__recompiles] ",
 # "[0/8] ", "W [0/8] ", "W1017 10:50:14 [0/8] ", "17892] [__recompiles] ". What is left holds a place, a compile id or an artifact,
 # or a level with a time; in front of any other parts, those of the bracket prefix too, a message of torch tells.
@@ -120,7 +120,7 @@ _CUT_PARTS = (
 )
 TORCH_CUT = pattern(
     _NOT_TORN + rb"(?!\d\d:\d\d:\d\d(?:[.,]\d{1,9})? {1,8}(?!\d{1,20}\]? {1,8}[^\d\[]))"  # a clock is the carrier's or the application's
-    rb"(?=[VDIWECt\d\[])(?!\[?" + LEVEL + rb")" + _CUT_PARTS + rb"(?=" + _SAYS + rb")"
+    rb"(?=[VDIWECt\d\[])(?!\[?" + LEVEL + rb")" + _CUT_PARTS + rb"(?=" + SAYS + rb")"
 )
 GLOG_STUMP = pattern(
     _NOT_TORN
@@ -158,7 +158,7 @@ LINK = pattern(rb"\[([^\[\]\s]{0,400}[/\\][^\[\]\s]{1,400})\]\((?:https?|file|vs
 
 TORCH_STARTS = pattern(rb"[VDIWEC]" + _GLOG_TIME + rb"|\[(?:rank|default)\d+\]:|\[" + ISO + rb"\] (?:\[[\d/_]+\] )?torch")
 INDENTED_HEADER = pattern(rb"[ \t]{1,12}(?=" + LEVEL + rb":[\w.]+:\S|20\d\d-\d\d-\d\d[ T]\d\d:\d\d:\d\d)")
-RANK = pattern(rb"\[(?:rank|Rank|RANK):?[ =]?(?P<rank>\d{1,6})\]:?\s?|rank(?P<rank2>\d{1,6}): ")
+RANK = pattern(rb"\[(?:rank|Rank|RANK):?[ =]?(?P<rank>\d{1,6})\]:?(?:\s(?! ))?|rank(?P<rank2>\d{1,6}): ")
 ROLE = pattern(rb"\[[a-z_-]{1,40}\d{1,6}\]:(?:\s(?! ))?")  # torchrun puts no blank behind it
 # mpirun's tag, with ctime's date in front of it or without a tag, and that of Open MPI 5; a blank more is the message's own.
 MPI = pattern(rb"\[(?:[\w.@-]{1,120}@)?\d+,(?:mpirank:)?(?P<rank>\d+)(?:,[\w.-]{1,120})?\]<std(?:out|err)>:(?: (?! ))?")
@@ -236,6 +236,11 @@ DIALECT_A_OLD = pattern(
     rb"(?P<nz>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) NZ[SD]T \| (?P<stamp>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) (?P<zone>E[SD]T) \| " + LEVEL + rb" \| ?"
 )
 DIALECT_B = pattern(rb"(?P<stamp>" + ISO + rb")(?P<zone>[+-]\d\d:?\d\d)? \| " + LEVEL + rb" *\| (?:[\w.<>]+:[^:\n]{1,120}:\d+ - ?)?")
+# Inside a line only the long forms count, with a zone or a place.
+DIALECT_INSIDE = pattern(
+    rb"(?<![\w.:-])\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?: UTC \| [^|\n]{1,40}E[SD]T \| [^|\n]{1,40}NZ[SD]T \| "
+    rb"|\.\d{3} \| [A-Z]{4,8} *\| [\w.<>]{1,120}:[^:\s]{1,120}:\d{1,9} - )"
+)
 STAMP = pattern(
     rb"(?P<bracket>\[)?(?P<stamp>"
     + ISO
@@ -276,11 +281,17 @@ BETWEEN_ENTRIES = pattern(rb"\}\s*\{\s*\"")
 STRING_REST = pattern(rb"(?P<body>(?:[^\"\\]|\\.)*?)(?:\\n\",?|(?:\\n)?\"(?:, ?\"[\w@.]{1,40}\": ?.*)?\},?)\s*")
 STRING_BODY = pattern(rb"(?P<body>(?:[^\"\\]|\\.)*)\"")
 STRING_ELEMENT = pattern(rb"\s*\"(?P<body>(?:[^\"\\]|\\.)*)\",?\s*")
+# A line of a JSON document between two of its texts.
+BETWEEN_TEXTS = pattern(rb"\s+\"[\w@./-]{1,80}\": ?(?:-?\d[\d.eE+-]{0,40}|\"(?:[^\"\\]|\\.)*\"|true|false|null|\{\}|\[\]|[{\[])?,?|\s*[{}],?")
 
 # Source that names what a message would: an import, and a function that gives a string.
 SOURCE = pattern(rb"from [\w.]{1,200} import |lambda\b[\w ,]{0,100}: [frb]{0,2}[\"']")
 BYTE_LIST = pattern(rb'"MESSAGE" ?: ?\[\d')  # how journald prints a message that is not UTF-8
-JSON_TEXT = ("log", "message", "msg", "MESSAGE", "text", "body", "event", "textPayload", "line")
+JSON_TEXT = (
+    "log", "message", "msg", "MESSAGE", "text", "body", "event", "textPayload", "line", "content", "stringValue", "_raw", "LogEntry",
+    "LogMessage", "@m",
+)  # fmt: skip
+STRING_ENTRY = pattern(rb"\s*\"(?:" + "|".join(map(re.escape, JSON_TEXT)).encode() + rb")\": ?\"(?P<body>(?:[^\"\\]|\\.)*)\",?\s*")
 JSON_TIME = ("time", "timestamp", "@timestamp", "ts", "asctime", "datetime", "__REALTIME_TIMESTAMP", "_SOURCE_REALTIME_TIMESTAMP", "t")
 JSON_CHANNEL = (
     "stream", "rank", "local_rank", "pid", "process", "process_id", "_PID", "SYSLOG_PID", "hostname", "host", "_HOSTNAME",

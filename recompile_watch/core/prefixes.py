@@ -25,6 +25,7 @@ from recompile_watch.core.prefix_grammar import (
     BRACKET_INSIDE,
     BREAK,
     CRI_INSIDE,
+    DIALECT_INSIDE,
     ENTITY,
     GLOG_INSIDE,
     HARMLESS,
@@ -36,6 +37,7 @@ from recompile_watch.core.prefix_grammar import (
     SOURCE,
     STRING_BODY,
     STRING_ELEMENT,
+    STRING_ENTRY,
     STRING_REST,
     TAG,
     TORCH_STARTS,
@@ -149,14 +151,19 @@ def _peel_runtime(raw: bytes) -> list[Piece] | None:
     return None if lines[0] is None else [piece for pieces in lines for piece in pieces or ()]
 
 
+_NO_HEADER_INSIDE = (-1, 19, 23)  # where the first bar of the bot's headers stands when nothing stands in front of them
+_HEADER_BARS = 5  # more than a line of the bot has, but for its compact form
+_ARRAY = (b'[{"', b'[ {"')
+
+
 def _peel_segment(raw: bytes) -> list[Piece]:
     start = raw[:1]
-    if start == b"{" or (start == b" " and raw.lstrip()[:1] == b"{"):
+    if start == b"{" or (start == b" " and raw.lstrip()[:1] == b"{") or (start == b"[" and raw.startswith(_ARRAY)):
         entries = read_jsons(raw)
         if entries:
             return [piece for entry in entries for piece in _peel_carried(entry)]
     elif start in (b'"', b" ", b"\t") and raw.rstrip().endswith((b'"', b'",')):
-        element = STRING_ELEMENT.fullmatch(raw)
+        element = STRING_ELEMENT.fullmatch(raw) or STRING_ENTRY.fullmatch(raw)
         text = json_string(element["body"]) if element else None
         if text is not None:
             text = ANSI.sub(b"", text)
@@ -180,6 +187,8 @@ def _split(state: Peeling, raw: bytes) -> list[Piece]:
         cuts = sorted({*cuts, *(m.start() for m in BRACKET_INSIDE.finditer(raw))})
     if b":torch" in raw:
         cuts = sorted({*cuts, *(m.start() for m in BASIC_INSIDE.finditer(raw))})
+    if raw.find(b" | ") not in _NO_HEADER_INSIDE or raw.count(b" | ") > _HEADER_BARS:
+        cuts = sorted({*cuts, *(m.start() for m in DIALECT_INSIDE.finditer(raw))})
     base = state.fork()
     at = _peel_layers(base, raw, transport_only=True) if cuts else 0
     inner = [cut for cut in cuts if cut > at]

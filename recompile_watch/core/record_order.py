@@ -13,7 +13,7 @@ class RecordOrder:
         """The records that nothing open stands before."""
         if closed:
             self._waiting += closed
-            self._waiting.sort(key=lambda record: (record.offset, record.line))
+            self._waiting.sort(key=lambda record: (record.offset, record.line, record.place))
         if not still_open:
             ready, self._waiting = self._waiting, []
             return ready

@@ -24,6 +24,7 @@ class Record:
     cut: it was closed by the end of the input or a bound, not by its grammar. unterminated: its last line has no
     newline. torn: another process wrote into the middle of one of its lines. gave_way: a line that is the head of another
     record ended it (``Rule.gives_way``). lead: its first physical line.
+    place: how many records were opened before it, for where one line begins several.
     has_stump: copying left only the end of the glog prefix in front of its first line, no level and date.
     takes_bare: lines without torch's prefix may go on with it, as no whole glog prefix stood in front of its head
     (torch 2.0 and the torchdynamo of 2022 print their bracket prefix on the first line only).
@@ -49,6 +50,7 @@ class Record:
     lead: bytes = b""
     before: bytes = b""
     is_trimmed: bool = False
+    place: int = 0
     has_stump: bool = field(init=False)
     takes_bare: bool = field(init=False)
 

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from datetime import date
 from itertools import pairwise
 
+from recompile_watch.core.fronts import front_of
 from recompile_watch.core.late import pattern
-from recompile_watch.core.prefix_grammar import front_form
+from recompile_watch.core.prefix_grammar import SAYS, TORCH_SAYS, front_form
 from recompile_watch.core.prefixes import peel
 from recompile_watch.core.times import offset_between
 
@@ -26,6 +27,11 @@ _TORCH = rb"(?:\[\w+\]:)*\s?[VDIWEC]\d{4} \d\d:\d\d:\d\d\.\d+ |\[20\d\d-\d\d-\d\
 _CARRIED = rb"[^\n]{0,120}?\d{4}-\d\d-\d\dT[\d:.]{8,18}(?:Z|[+-]\d\d:\d\d) std(?:out|err) [FP] |[^\n{\"]{0,60}\{\"[\w@]{1,40}\":"
 _FRONT = pattern(rb"(?P<front>[^\n]{1,160}?)(?:" + _TORCH + rb")")
 _BEGINS = pattern(_CARRIED + rb"|[>\s]*(?:" + _TORCH + rb")")
+# How else a line begins that is no rest of another one: with the header of a program's own logging, or as the lines of a record
+# without prefixes do.
+_HEADED = pattern(rb"\[?20\d\d-\d\d-\d\d[T ]\d\d:\d\d:\d\d|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)(?::[\w.]+:| ?: | +\S+\.py:\d+\] )|" + SAYS)
+_BARE = pattern(rb"\S+:\d+: \w*Warning: |Traceback \(most recent call last\):")  # a line of its own without any header
+_ALL_BEGINS = pattern(_BEGINS.pattern + b"|" + _HEADED.pattern)
 MAX_FRONTS = 16
 _PREFIX_ONLY = pattern(rb"[^\n]{0,160}?[VDIWEC]\d{4} \d\d:\d\d:\d\d\.\d+ [^\]]+\](?: \[[^\]]*\])*\s*")
 # Lines of torch's that are whole: broken in the middle they are not, and put together in the right way they are again.
@@ -35,6 +41,7 @@ _WHOLE = pattern(
     rb"|[Ss]kipping cudagraphs due to \S[^\n]* Found from : ?$"
 )
 MIN_WRAP, MAX_WRAP = 40, 240
+_MANY = 3  # lines that go on, where none of them has torch's prefix
 _INDENT_LINES = 200  # by which it is told
 
 
@@ -44,26 +51,39 @@ class Shape:
     wrap_width: the column at which a terminal or mail program broke the lines, else None. wraps_words: it broke at
     blanks, which are lost, and not in the middle of words. begins: how a line begins that is no rest of another one.
     indent: the blanks that somebody put in front of every line, as a page or a list wants them; they hide its prefix.
+    front: what else stands in front of every line and hides what it carries.
     """
 
     first_date: date | None = None
     offset_s: int | None = None
     wrap_width: int | None = None
     wraps_words: bool = False
-    begins: "re.Pattern[bytes]" = _BEGINS
+    begins: "re.Pattern[bytes]" = _ALL_BEGINS
     indent: bytes = b""
+    front: "re.Pattern[bytes] | None" = None
+
+    @property
+    def is_plain(self) -> bool:
+        """True when each line stands in it as it was printed."""
+        return self.wrap_width is None and not self.indent and self.front is None
 
 
 def shape_of(head: bytes) -> Shape:
     """The shape of a source by its first ``HEAD_BYTES`` bytes."""
     lines = [line.rstrip(b"\r") for line in head.split(b"\n")]
-    longest = max(map(_columns, lines), default=0)
     first_date, offset = _first_date(head), _offset(head)
-    if not MIN_WRAP <= longest <= MAX_WRAP:
-        return Shape(first_date, offset, indent=_indent(lines))
+    longest = max(map(_columns, lines), default=0)
+    spaced = max((_columns(line) for line in lines if b" " in line.strip()), default=0)
+    if not MIN_WRAP <= spaced <= MAX_WRAP:
+        return Shape(first_date, offset, indent=_indent(lines), front=front_of(lines))
     begins = _begins(lines)
-    width, by_words = _wrapping(lines, longest, begins)
-    return Shape(first_date, offset, width, by_words, begins, b"" if width else _indent(lines))
+    width, by_words = _wrapping(lines, longest, begins) if longest <= MAX_WRAP else (None, False)
+    if spaced < longest and (width is None or by_words):  # a word that is wider than the lines stands alone on one
+        width, by_words = _wrapping(lines, spaced, begins)
+        width = width if by_words else None
+    if width is None:
+        return Shape(first_date, offset, begins=begins, indent=_indent(lines), front=front_of(lines))
+    return Shape(first_date, offset, width, by_words, begins)
 
 
 def _indent(lines: list[bytes]) -> bytes:
@@ -85,7 +105,7 @@ def _begins(lines: list[bytes]) -> "re.Pattern[bytes]":
     found = (front for line, after in pairwise(lines) if (front := _front(line, after)))
     fronts = dict.fromkeys(map(front_form, found))
     forms = [form for form, _ in zip(fronts, range(MAX_FRONTS), strict=False)]
-    return re.compile(b"|".join((*forms, _BEGINS.pattern))) if forms else _BEGINS
+    return re.compile(b"|".join((*forms, _BEGINS.pattern))) if forms else _ALL_BEGINS
 
 
 def _first_date(head: bytes) -> date | None:
@@ -130,18 +150,24 @@ def _wrapping(lines: list[bytes], longest: int, begins: "re.Pattern[bytes]") -> 
     if hard != words or either > 1:
         return longest, words > hard
     bare_next = [
-        bool(after.strip() or (after and _columns(line) == longest)) and not begins.match(after)  # the rest of a padded line is blank
+        bool(after.strip() or (after and _columns(line) == longest)) and not _is_another(begins, line, after)  # the rest of a padded line is blank
         for line, after in pairwise(lines)
     ]
     broken = [i for i, bare in enumerate(bare_next) if bare and begins.match(lines[i]) and not lines[i].endswith(b"}")]
     full = [i for i in range(len(lines) - 1) if _columns(lines[i]) == longest and (bare_next[i] or not lines[i].endswith(b" "))]  # torch pads guards
     going_on = [i for i in full if bare_next[i]]
-    loose = [i for i in broken if _columns(lines[i]) != longest]
+    sure = [i for i in broken if begins is not _ALL_BEGINS or _BEGINS.match(lines[i]) is not None]
+    if not sure and len({lines[i] for i in going_on}) < _MANY and len(broken) < 2 * _MANY:
+        return None, False  # a program's own header, and a text of several lines behind it
+    loose = [i for i in sure if _columns(lines[i]) != longest]
     unforced = [i for i in broken if not _could_break(lines[i], lines[i + 1], longest)]
     # Cut anywhere, some cut falls beside a blank; a program that breaks at blanks swallows them.
     blank_at_cut = any(lines[i].endswith(b" ") or lines[i + 1].startswith(b" ") for i in going_on)
     # Behind a carrier every whole line begins with it: a rest that is not full and goes on was broken at a blank.
-    chained = begins is not _BEGINS and any(a and b and _columns(lines[i]) < longest for i, (a, b) in enumerate(pairwise(bare_next), 1))
+    chained = begins is not _ALL_BEGINS and any(a and b and _columns(lines[i]) < longest for i, (a, b) in enumerate(pairwise(bare_next), 1))
+    keeping = [i for i in broken if lines[i].endswith(b" ")]  # the blank at which it was broken, as fold -s does
+    if len(keeping) >= 2 and len(keeping) * 10 >= len(broken) * 9 and len(unforced) * 10 <= len(broken):
+        return longest, True
     if len(broken) >= 2 and not blank_at_cut and all(_is_prefix_only(lines[i]) for i in broken):
         return longest, True
     if len(broken) >= 2 and (loose or chained) and len(unforced) * 10 <= len(broken) and not (blank_at_cut and len(loose) < len(going_on)):
@@ -155,10 +181,10 @@ def _seams(lines: list[bytes], longest: int, begins: "re.Pattern[bytes]") -> tup
     """How many lines of torch's were broken anywhere, at a blank, or in a way that tells no difference."""
     hard = words = either = 0
     for line, after in pairwise(lines):
-        if not after or not begins.match(line) or begins.match(after) or _WHOLE.search(line) or not _could_break(line, after, longest):
+        if not after or not begins.match(line) or _is_another(begins, line, after) or _WHOLE.search(line) or not _could_break(line, after, longest):
             continue
         is_hard = _columns(line) == longest and _is_whole(line, after)
-        is_words = not after.startswith(b" ") and _is_whole(line, b" " + after)
+        is_words = not after.startswith(b" ") and _is_whole(line.rstrip(b" "), b" " + after)
         hard, words, either = hard + (is_hard and not is_words), words + (is_words and not is_hard), either + (is_hard and is_words)
     return hard, words, either
 
@@ -172,11 +198,21 @@ def _is_whole(line: bytes, rest: bytes) -> bool:
 def _could_break(line: bytes, after: bytes, width: int) -> bool:
     """True when a program that breaks at blanks can have broken here: what follows would not have fitted.
 
-    torch pads guards and indents messages; the blanks at the break are lost, so their width is unknown.
+    torch pads guards and indents messages; the blanks at the break are lost, so their width is unknown. ``fold -s`` keeps
+    one at the end of the line, and finds no room for a word without the blank behind it.
     """
-    if _columns(line) + 1 + _columns(after.split(b" ", 1)[0]) > width:
+    word = after.split(b" ", 1)[0]
+    keeps_blank = line.endswith(b" ")
+    if _columns(line) + (len(word) < len(after) if keeps_blank else 1) + _columns(word) > width:
         return True
     return after.startswith((b"# ", b"^")) or _is_prefix_only(line)
+
+
+def _is_another(begins: "re.Pattern[bytes]", line: bytes, after: bytes) -> bool:
+    """True when the line behind one begins as none does that is its rest; behind a prefix alone torch's own words are that."""
+    if _is_prefix_only(line):
+        return begins.match(after) is not None and TORCH_SAYS.match(after) is None
+    return begins.match(after) is not None or _BARE.match(after) is not None
 
 
 def _is_prefix_only(line: bytes) -> bool:
@@ -204,7 +240,7 @@ class Unwrapper:
         """The logical lines that are complete now: (number and offset of their first physical line, text)."""
         stripped = raw.rstrip(b"\r")
         if self._held is not None and self._goes_on(stripped):
-            glue = b" " if self._words and not _ENDS_IN_WORD.search(self._held) else b""
+            glue = b" " if self._words and not self._held.endswith(b" ") and not _ENDS_IN_WORD.search(self._held) else b""
             self._held += glue + stripped
             self._previous = stripped
             return []
@@ -221,7 +257,7 @@ class Unwrapper:
         return done
 
     def _goes_on(self, line: bytes) -> bool:
-        if not line or self._begins.match(line):
+        if not line or _is_another(self._begins, self._previous, line):
             return False
         if not self._words:
             return _columns(self._previous) == self._width

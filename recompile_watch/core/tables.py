@@ -15,6 +15,7 @@ _TABLE_FIELDS = {
     "Final Day": "final_day", "Annual Return": "annual_return",
 }  # fmt: skip
 _DASHES = re.compile(r"\s*-{2,}(?:\s+-{2,})+\s*", re.ASCII)
+_JSON = '"{}[]'
 
 
 class Cells(NamedTuple):
@@ -59,8 +60,13 @@ def _columns(header: str, dashes: str) -> dict[str, slice] | None:
     return {line[cut].strip(): cut for cut in cuts}
 
 
+def _is_row(cells: tuple[str, ...]) -> bool:
+    """True for a name with a cell behind it; a line of JSON has no name."""
+    return cells[0] != "" and cells[0][0] not in _JSON and any(cells[1:])
+
+
 def _body(texts: list[str]) -> tuple[int, dict[str, list[str]]]:
-    """The index of a table's first row, and its columns by name; the rows end where the first column is empty."""
+    """The index of a table's first row, and its columns by name; the rows end where one has no name, no cell behind it, or is JSON."""
     index, cuts = 0, None
     for index, text in enumerate(texts):
         cuts = _columns(texts[index - 1], text) if "--" in text else None
@@ -70,9 +76,12 @@ def _body(texts: list[str]) -> tuple[int, dict[str, list[str]]]:
         return 0, {}
     lines = texts[index + 1 :]
     columns = {name: [line[cut].strip() for line in lines] for name, cut in cuts.items()}
-    first = next(iter(columns.values()), [])
-    if "" in first:
-        end = first.index("")
+    first, *others = columns.values()
+    end = next((at for at, row in enumerate(zip(first, *others, strict=True)) if not _is_row(row)), len(first))
+    behind_name = list(cuts.values())[1].start
+    if end == len(first) - 1 and _is_row((first[end], "-")) and len(lines[end]) >= behind_name:
+        end += 1  # the log ends inside of its first number, so that the name is whole
+    if end < len(first):
         columns = {name: cells[:end] for name, cells in columns.items()}
     return index + 1, columns
 
@@ -116,7 +125,7 @@ def _strategy_lines(texts: list[str]) -> Cells:
 
 
 _NOT_DAILY_RETURNS = frozenset({"annual", "composite"})  # annualised, and a score
-_RETURNS = re.compile(r"returns(?:: |\[)(?P<pairs>[^\]|\n]*)")
+_RETURNS = re.compile(r"returns(?:: |\[)(?P<pairs>(?:[ ,]*\w+=[^\s\]|,]+)*)")
 _PAIR = re.compile(r"(\w+)=(-?\d+(?:\.\d+)?(?:e-?\d+)?|nan)")
 
 

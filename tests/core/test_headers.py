@@ -38,6 +38,9 @@ FORMATS = (
     ("%(levelname)-8s %(name)s:%(filename)s:%(lineno)d %(message)s", None),  # pytest
     ("[%(filename)s:%(lineno)d] %(message)s", None),
     ("%(filename)s:%(lineno)d: %(message)s", None),
+    ("%(levelname)s %(filename)s:%(lineno)d] %(message)s", None),
+    ("%(asctime)s | %(levelname)-8s | %(name)s | %(message)s", TIME),
+    ("%(levelname)s | %(name)s | %(message)s", None),
 )
 LIMIT = """torch._dynamo hit config.recompile_limit (8)
    function: 'step' (/srv/a.py:9)

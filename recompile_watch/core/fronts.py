@@ -1,0 +1,85 @@
+"""Fronts: what somebody put in front of every line of a log, whatever it is.
+
+``layers`` knows the usual carriers. A front that it does not know hides the bot's headers and all lines that have none,
+and one that it takes for an application's header loses their indents; it is told by standing in front of every line, with
+whatever numbers, and of something that nothing else looks like.
+"""
+
+import re
+
+from recompile_watch.core.late import pattern
+from recompile_watch.core.prefix_grammar import ANSI, MONTH_NAMES, Piece
+from recompile_watch.core.prefixes import MAX_FRONT, peel
+
+MIN_LINES, MAX_LINES = 2, 200  # by which it is told
+_NUMBER, _MONTH = b"\x00", b"\x01"
+_VARIES = pattern(rb"(?P<number>^ +\d+|\d+)|\b(?:" + b"|".join(MONTH_NAMES) + rb")\b")
+_ENDS = pattern(rb"(?s:.*)[^\w\x00\x01]")  # behind a sign or a blank, not inside of a word or a number
+_OPENS = pattern(rb"[{`]|\*\*|std(?:out|err) ")  # what has its other half behind the message, or is one carrier's grammar as a whole
+_ANCHOR = pattern(
+    rb"\[(?:rank|default)\d+\]:|[VDIWEC]\d{4} \d\d:\d\d:\d\d\.\d+ |\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d,\d+\] (?:\[[\d/_]+\] )?torch"
+    rb"|20\d\d-\d\d-\d\d \d\d:\d\d:\d\d (?:UTC|NZ[SD]T) \| |20\d\d-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} \| [A-Z]+ +\| \w"
+    rb"|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):torch| {4}triggered by the following guard | {3}function: '"
+)
+_OTHER_GLOG = pattern(rb"[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ (?!torch)[\w./-]+\.\w{1,4}:\d+\] ")  # absl, and servers in C++
+
+
+def front_of(lines: list[bytes]) -> "re.Pattern[bytes] | None":
+    """How every line begins, but for a first one that was cut, in front of what it carries; None where ``peel`` does as well without."""
+    lines = [ANSI.sub(b"", line) for line in lines[: MAX_LINES + 1]]
+    written = [line for line in lines[1:-1] if line.strip()]
+    befores = [before for line in lines[1:] if (before := _before_anchor(line)) is not None] or [_before_anchor(lines[0]) or b""]
+    before = min(filter(None, befores), key=len, default=b"")
+    if not before.strip() or b"" in befores or len(written) < MIN_LINES:
+        return None
+    whole = _form(before)
+    if _ENDS.fullmatch(whole) is None or _shared([*map(_form, written), whole]) != whole or _OPENS.search(whole) or whole.count(b'"') % 2:
+        return None
+    front = re.compile(re.escape(whole).replace(_NUMBER, rb" *\d+").replace(_MONTH, rb"[A-Z][a-z][a-z]"))
+    return front if any(_is_told_better(line, front) for line in written) else None
+
+
+def peel_behind(front: "re.Pattern[bytes]", line: bytes) -> list[Piece]:
+    """The pieces of a line behind its front, each with what is known of that."""
+    line = ANSI.sub(b"", line) if b"\x1b" in line else line
+    match = front.match(line)
+    return peel(line) if match is None else peeled(peel(match[0])[-1], line[match.end() :])
+
+
+def peeled(carrier: Piece, text: bytes) -> list[Piece]:
+    """The pieces of a text that this piece carries."""
+    return [
+        inner._replace(
+            channel=joined(carrier.channel, inner.channel),
+            stamp=inner.stamp or carrier.stamp, outer_stamp=carrier.outer_stamp or carrier.stamp,
+            rank=carrier.rank if inner.rank is None else inner.rank, pid=carrier.pid if inner.pid is None else inner.pid,
+        )
+        for inner in peel(text)
+    ]  # fmt: skip
+
+
+def joined(outer: bytes, inner: bytes) -> bytes:
+    """The channel of what an inner carrier carries inside of an outer one."""
+    return b"\x00".join(part for part in (outer, inner) if part)
+
+
+def _is_told_better(line: bytes, front: "re.Pattern[bytes]") -> bool:
+    return [piece.text for piece in peel(line)] != [piece.text for piece in peel_behind(front, line)]
+
+
+def _before_anchor(line: bytes) -> bytes | None:
+    """What stands in front of an anchor, None without one; a prefix of glog that is not torch's may do so."""
+    other = _OTHER_GLOG.match(line)
+    anchor = _ANCHOR.search(line, 0 if other is None else other.end(), MAX_FRONT)
+    return None if anchor is None else line[: anchor.start()]
+
+
+def _shared(forms: list[bytes]) -> bytes:
+    """How all of them begin."""
+    first, last = min(forms), max(forms)
+    return first[: next((at for at, (one, other) in enumerate(zip(first, last, strict=False)) if one != other), min(len(first), len(last)))]
+
+
+def _form(line: bytes) -> bytes:
+    """How a line begins, whatever its numbers and months are."""
+    return _VARIES.sub(lambda match: _NUMBER if match["number"] else _MONTH, line[: 2 * MAX_FRONT])

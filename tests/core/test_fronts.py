@@ -1,0 +1,82 @@
+"""Fronts: what somebody put in front of every line is known by standing there, not by its name."""
+
+import pytest
+
+from recompile_watch.core.fronts import front_of, peel_behind
+from tests.conftest import SAMPLES, as_json, engine_events
+from tests.truth import Event
+
+TABLE = """2025-10-30 09:08:42 UTC | 2025-10-30 05:08:42 EDT | 2025-10-30 22:08:42 NZDT | backtest_test3_inline.py:_log_table:249 INFO |\x20
+Backtest summary for ETHUSD (70 simulations)
+  Strategy          Return  Sharpe   FinalDay
+  ----------------- ------- -------- --------
+  MaxDiff           0.1043  18.2400  0.0133\x20\x20
+2025-10-30 09:08:43 UTC | 2025-10-30 05:08:43 EDT | 2025-10-30 22:08:43 NZDT | trade_stock_e2e.py:main:3098 INFO |\x20
+INITIAL ANALYSIS STARTING...
+"""
+SHORT = """DEBUG:torch._dynamo.guards.__recompiles:Recompiling function f in /srv/app/model.py:9
+    triggered by the following guard failure(s):
+    - 6/0: tensor 'x' size mismatch at index 0. expected 8, actual 9
+DEBUG:torch._dynamo.guards.__recompiles:Recompiling function f in /srv/app/model.py:9
+    triggered by the following guard failure(s):
+    - 6/1: tensor 'x' size mismatch at index 0. expected 9, actual 10
+"""
+FRONTS = (
+    "[2025-10-30 09:08:{n:02},255: WARNING/ForkPoolWorker-1] ",
+    'Step #2 - "train": ',
+    "09:08:{n:02}.255 | INFO    | Task run 'train-0' - ",
+    "[Container] 2025/10/30 09:08:{n:02}.001344 ",
+    "{n}. ",
+    "- ",
+    "trainer main ",
+    "[NeMo W 2025-10-30 09:08:{n:02} exp_manager:42] ",
+    "[2025-10-30 09:08:{n:02} +0000] [3989] [INFO] ",
+    "I1030 09:08:{n:02}.255123 140735 trainer.py:42] ",
+    "[rank0]:",
+)
+
+
+def _events(text: str) -> list[Event]:
+    events = as_json(engine_events([text.encode()]))
+    return [{name: value for name, value in event.items() if name not in ("at", "time", "pid", "rank")} for event in events]
+
+
+def _fronted(front: str, text: str) -> str:
+    return "".join(front.format(n=number) + line + "\n" for number, line in enumerate(text.splitlines(), 1))
+
+
+@pytest.mark.parametrize("text", [TABLE, SHORT], ids=["table", "short format"])
+@pytest.mark.parametrize("front", FRONTS)
+def test_an_unknown_front_changes_no_event(front: str, text: str) -> None:
+    """Whatever stands in front of every line, with its own numbers: headers, tables and bare lines behind it are read as without."""
+    assert len(_events(text)) == 2
+    assert _events(_fronted(front, text)) == _events(text)
+
+
+def test_a_log_without_a_front_has_none() -> None:
+    """Neither torch's own prefix nor the bot's headers are a front, although every line begins with one."""
+    logs = sorted(SAMPLES.rglob("*.log"))
+    assert logs
+    assert [log.name for log in logs if front_of(log.read_bytes().split(b"\n")) is not None] == []
+
+
+def test_a_known_carrier_needs_no_front() -> None:
+    """What `peel` takes off anyway, with its rank, process and time, stays with `peel`."""
+    text = "V1030 09:08:09.060000 3989 torch/_dynamo/guards.py:5396] [6/1] [__recompiles] Recompiling function f in /srv/app/model.py:9\n" * 4
+    for front in ("[pod/trainer-0/main] ", "bot-1  | ", "Oct 30 09:08:42 host python[3989]: ", "(Worker pid=3989, ip=10.0.0.2) "):
+        assert front_of(_fronted(front, text).encode().split(b"\n")) is None
+
+
+def test_what_is_known_of_a_front_is_kept() -> None:
+    """A front that begins with a known carrier tells its process and its time."""
+    lines = [b"Oct 30 09:08:42 host python[3989]: <<job>> " + line.encode() for line in TABLE.splitlines()]
+    front = front_of([*lines, b""])
+    assert front is not None
+    (piece,) = peel_behind(front, lines[4])
+    assert (piece.text, piece.pid) == (TABLE.splitlines()[4].encode(), 3989)
+
+
+def test_one_sentence_on_every_line_is_no_front() -> None:
+    """A program that quotes torch's message on each of its lines says the same words in front of it; they are its message."""
+    lines = [b"monitor: saw torch._dynamo hit config.recompile_limit (8) %d times" % number for number in range(9)]
+    assert front_of(lines) is None
