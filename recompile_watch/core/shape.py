@@ -40,6 +40,24 @@ _WHOLE = pattern(
     rb"|torch\._dynamo hit config\.\w+ \(\d+\)$|function: '[^']+' \(\S+:\d+\)$|File \"\S+\", line \d+, in \S+$"
     rb"|[Ss]kipping cudagraphs due to \S[^\n]* Found from : ?$"
 )
+# Words of torch's that stand together wherever they stand: what lies between two lines of them was broken there.
+_TOGETHER = pattern(
+    rb"Unable to hit fast path of CUDAGraphs because|because of pending, uninvoked backwards|outputs from a previous step still require backward"
+    rb"|Consider running with torch\.no_grad\(\)|torch\.compiler\.cudagraph_mark_step_begin\(\) before each model invocation"
+    rb"|CUDAGraph supports dynamic shapes by recording a new graph for each distinct input size|We have observed \d+ distinct sizes"
+    rb"|Recording too many CUDAGraphs may lead to extra overhead|Please consider the following options for better performance"
+    rb"|tensor output of CUDAGraphs that has been overwritten by a subsequent run|clone the tensor outside of torch\.compile\(\)"
+    rb"|Detected recompile when torch\.compile stance is '\w+'|Hard failure due to fullgraph=True|torch\._dynamo hit config\.\w+ \(\d+\)"
+    rb"|Graph break due to unsupported builtin \S+(?: This function is)?|This function is either a Python builtin"
+    rb"|flex_attention called without torch\.compile\(\)(?: - this will use)?|torch\.compile (?:takes|took) [\d.]+ s in total"
+    rb"|Graph break \(user stack suppressed due to duplicate graph break\) in user code at|torch\.compile will skip tracing the frame \w+"
+    rb"|skipping cudagraph due to function \d+ exceeding max re-recording limit|Re-recording function=\d+, mode=\w+"
+    rb"|(?:static input|cudagraph managed tensor) data pointer changed|last reason: \d+/\d+: \S|\bmismatch at index \d+\. expected \d+, actual \d"
+    rb"|torch/[\w/]+\.py:\d+\] \[(?:__\w+|\d+/\d+)\]"
+    rb"|which is too old to be supported by the triton GPU compiler|as dynamic but your code specialized it to be a constant"
+    rb"|compiled with non-empty donated buffers|symbolically trace a dynamo-optimized function|not currently support double backward"
+    rb"|Set TORCHDYNAMO_VERBOSE=1 for the internal stack trace|You can suppress this exception and fall back to eager"
+)
 MIN_WRAP, MAX_WRAP = 40, 240
 _MANY = 3  # lines that go on, where none of them has torch's prefix
 _INDENT_LINES = 200  # by which it is told
@@ -178,21 +196,24 @@ def _wrapping(lines: list[bytes], longest: int, begins: "re.Pattern[bytes]") -> 
 
 
 def _seams(lines: list[bytes], longest: int, begins: "re.Pattern[bytes]") -> tuple[int, int, int]:
-    """How many lines of torch's were broken anywhere, at a blank, or in a way that tells no difference."""
+    """How many lines with words of torch's were broken anywhere, at a blank, or in a way that tells no difference."""
     hard = words = either = 0
     for line, after in pairwise(lines):
-        if not after or not begins.match(line) or _is_another(begins, line, after) or _WHOLE.search(line) or not _could_break(line, after, longest):
+        if not after or _is_another(begins, line, after) or not _could_break(line, after, longest):
             continue
-        is_hard = _columns(line) == longest and _is_whole(line, after)
-        is_words = not after.startswith(b" ") and _is_whole(line.rstrip(b" "), b" " + after)
+        is_torch_s = begins.match(line) is not None and _WHOLE.search(line) is None
+        is_hard = _columns(line) == longest and _is_whole(line, after, is_torch_s)
+        is_words = not after.startswith(b" ") and _is_whole(line.rstrip(b" "), b" " + after, is_torch_s)
         hard, words, either = hard + (is_hard and not is_words), words + (is_words and not is_hard), either + (is_hard and is_words)
     return hard, words, either
 
 
-def _is_whole(line: bytes, rest: bytes) -> bool:
-    """True when what began on a line of torch's is whole with this rest."""
-    whole = _WHOLE.search(line + rest)
-    return whole is not None and whole.start() < len(line)
+def _is_whole(line: bytes, rest: bytes, is_torch_s: bool) -> bool:
+    """True when what began on a line is whole with this rest. is_torch_s: the line is one of torch's that is not whole yet."""
+    whole = _WHOLE.search(line + rest) if is_torch_s else None
+    if whole is not None and whole.start() < len(line):
+        return True
+    return any(match.start() < len(line) < match.end() for match in _TOGETHER.finditer(line + rest))
 
 
 def _could_break(line: bytes, after: bytes, width: int) -> bool:

@@ -1,0 +1,49 @@
+"""Tests of `recompile_watch.core.shape`: what a few lines tell about how they were broken."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from recompile_watch.core.shape import shape_of
+from tests.conftest import engine_events
+
+LINES = {
+    "cudagraph_pending_backward_warning": (
+        "/venv/torch/_inductor/cudagraph_trees.py:2345: UserWarning: Unable to hit fast path of CUDAGraphs because of p"
+        "ending, uninvoked backwards. Consider running with torch.no_grad() or using torch.compiler.cudagraph_mark_step"
+        "_begin() before each model invocation"
+    ),
+    "cudagraph_dynamic_shapes_warning": (
+        "CUDAGraph supports dynamic shapes by recording a new graph for each distinct input size. Recording too many CU"
+        "DAGraphs may lead to extra overhead. We have observed 9 distinct sizes. Please consider the following options "
+        "for better performance: a) padding"
+    ),
+    "recompile_forbidden": (
+        "RuntimeError: Detected recompile when torch.compile stance is 'fail_on_recompile'. filename: '/srv/bot/m.py', "
+        "function name: 'hot4', line number: 52"
+    ),
+    "cudagraph_rerecord": (
+        "W1120 11:15:05.898000 24097 torch/_inductor/cudagraph_trees.py:2355] [__cudagraphs] skipping cudagraph due to "
+        "function 3 exceeding max re-recording limit (=128) on cudagraph node 2 due to cudagraph managed tensor data po"
+        "inter changed."
+    ),
+}
+
+
+@pytest.mark.parametrize("width", [76, 80, 100])
+@pytest.mark.parametrize("kind", LINES)
+def test_one_message_that_was_broken_is_put_together(kind: str, width: int) -> None:
+    """torch's own words stand together: what lies between two lines of them was broken there, in a word or at a blank."""
+    line = LINES[kind]
+    hard = "\n".join(line[at : at + width] for at in range(0, len(line), width))
+    words = "\n".join(textwrap.wrap(line, width))
+    for text in (line, hard, words):
+        assert [event.kind for event in engine_events([f"{text}\n".encode()])] == [kind], text
+
+
+def test_words_that_stand_on_one_line_prove_nothing() -> None:
+    """Lines as long as others may stand below a whole message."""
+    text = f"{LINES['cudagraph_dynamic_shapes_warning'][:88]}\nstep 1 of 9 is done\nstep 2 of 9 is done\n"
+    assert shape_of(text.encode()).wrap_width is None
