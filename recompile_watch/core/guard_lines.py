@@ -150,7 +150,7 @@ def lr_line(guard: str) -> str:
 def clone_lines(guard: str) -> str | None:
     """Each tensor but the first of those that are one and the same, cloned; None where the guard is of another form."""
     names = _QUOTED_NAME.findall(guard) if guard.startswith("Duplicate tensors found") else []
-    return "; ".join(f"{name} = {name}.clone()" for name in (re.sub(r"^[LG]\['(\w+)'\]", r"\1", one) for one in names[1:])) or None
+    return "; ".join(f"{name} = {name}.clone()" for name in map(code_name, names[1:]) if name is not None) or None
 
 
 def grad_line(name: str, *, is_parameter: bool) -> str:

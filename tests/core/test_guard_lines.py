@@ -61,6 +61,7 @@ def test_a_learning_rate_is_made_a_tensor_where_it_is(guard: str, line: str) -> 
     [
         ('Duplicate tensors found: ["k", "q", "v"]', "q = q.clone(); v = v.clone()"),
         ("Duplicate tensors found: [\"L['x']\", \"L['y']\"]", "y = y.clone()"),
+        ('Duplicate tensors found: ["x", "y; print(1)"]', None),  # no name, and no code of a log's either
         ("L['y']should not alias to anything, but is aliased", None),
     ],
 )
