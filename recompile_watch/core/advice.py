@@ -44,6 +44,7 @@ _ALIAS = pattern(rf"{_ONE} ?should not alias|{_ONE}\._base\b|\"{_ONE}\"\]$| is {
 _PASSED = pattern(r"(?:L\['(?:args|kwargs)'\]|args|kwargs)\[(?:(?P<number>[0-2])|'(?P<name>[A-Za-z_]\w*)')\]")  # to the shared wrapper
 _OF_MODULES = frozenset({"forward", "__call__", "_call_impl", "_wrapped_call_impl"})
 _GRAPH_INPUT = pattern(r"\b(?:arg|primals_)\d+")
+_EXPRESSION = pattern(r"[\w.\[\]'\"(), +*/%<>=!-]{1,200}")  # one line of code at most, whoever wrote the log
 _NUMBER_FOR_TENSOR = pattern(r"expected type of '(?P<source>.+)' to be a tensor type, '? ?but found <class '(?:float|int|bool|complex)'>")
 
 
@@ -208,7 +209,9 @@ def _holder(story: Story) -> str:
 def _attribute(story: Story) -> str | None:
     number = _NUMBER_FOR_TENSOR.match(story.newest)
     source = number["source"] if number is not None else source_text(story.newest)
-    return (code_name(source) or source) if source and "___stack" not in source else None
+    if not source or "___stack" in source:
+        return None
+    return code_name(source) or (source if _EXPRESSION.fullmatch(source) else None)
 
 
 def _variants(story: Story) -> int:

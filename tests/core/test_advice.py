@@ -308,6 +308,13 @@ def test_the_first_remedy_and_what_to_paste(guard: str, more: dict[str, str], fi
     assert (key, text in one.apply) == (first, True), one.apply
 
 
+def test_a_log_writes_no_second_statement() -> None:
+    """What is pasted is made of guards, and anybody may have written those."""
+    assert "tensor_wrap_scalar" in advice("0/0: step.count == 5")
+    for hostile in ("x; print(1)", "x  # y", "x\\\ny", "x: int"):
+        assert all(hostile not in one.apply for one in advice(f"0/0: {hostile} == 5").values())
+
+
 def test_a_text_is_never_a_tensor() -> None:
     """torch.tensor('eager') raises."""
     assert "tensor_wrap_scalar" not in advice("0/0: G['CONFIG']['impl'] == 'eager'")
