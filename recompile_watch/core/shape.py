@@ -44,7 +44,7 @@ _WHOLE = pattern(
 _TOGETHER = pattern(
     rb"Unable to hit fast path of CUDAGraphs because|because of pending, uninvoked backwards|outputs from a previous step still require backward"
     rb"|Consider running with torch\.no_grad\(\)|torch\.compiler\.cudagraph_mark_step_begin\(\) before each model invocation"
-    rb"|CUDAGraph supports dynamic shapes by recording a new graph for each distinct input size|We have observed \d+ distinct sizes"
+    rb"|dynamic shapes by recording a new graph for each distinct input size|We have observed \d+ distinct sizes"
     rb"|Recording too many CUDAGraphs may lead to extra overhead|Please consider the following options for better performance"
     rb"|tensor output of CUDAGraphs that has been overwritten by a subsequent run|clone the tensor outside of torch\.compile\(\)"
     rb"|Detected recompile when torch\.compile stance is '\w+'|Hard failure due to fullgraph=True|torch\._dynamo hit config\.\w+ \(\d+\)"
