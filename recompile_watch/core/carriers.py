@@ -38,12 +38,9 @@ _NOT_BLANK = re.compile(r"\S")
 def read_jsons(raw: bytes) -> list[Carried]:
     """The JSON log lines that stand on one, as shippers write them without newlines, or as one document.
 
-    None when there is anything else or one carries no text.
+    Empty when there is anything else or one carries no text.
     """
-    try:
-        document = json.loads(raw)
-    except (ValueError, RecursionError):
-        document = None
+    document = _document(raw)
     if document is not None:
         return list(_entries(document))
     try:
@@ -74,10 +71,16 @@ def _values(text: str) -> Iterator[object]:
 
 def read_json(raw: bytes) -> Carried | None:
     """A JSON log line, or None when it is none or carries no text field."""
+    return next(_entries(_document(raw)), None)
+
+
+def _document(raw: bytes) -> object:
+    """The JSON value that the bytes are; None when they are none, as for JSON's null."""
     try:
-        return next(_entries(json.loads(raw)), None)
+        value: object = json.loads(raw)
     except (ValueError, RecursionError):
         return None
+    return value
 
 
 _DOCKER = {"log", "stream", "time"}  # its json-file; of what Fluent Bit writes each entry is whole

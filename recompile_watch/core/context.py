@@ -13,8 +13,8 @@ from recompile_watch.core.counters import DERIVE_MIN_S
 from recompile_watch.core.events import EXTRA_FIELDS, Event, event_from_json, event_to_json, is_accumulated
 from recompile_watch.core.runs import Metrics, Run, Stretch
 from recompile_watch.core.same import (
-    ANNOUNCED,
     BUILT,
+    FOLLOWED,
     HANDED_ON,
     HOLD_BYTES,
     LOGGED,
@@ -222,7 +222,7 @@ class Context:
         if event.kind == "compile_error" and (self._was_logged(event, rule) or self._was_built(event)):
             return []
         match event.kind:
-            case "graph_break" | "compile_error" if rule in ANNOUNCED | TAILS:
+            case "graph_break" | "compile_error" if rule in FOLLOWED:
                 self._drop_announced(event, rule)
                 self._announced = [*self._announced[1 - MAX_ANNOUNCED :], _Held(event, rule, True)]
                 return self._announced[-1:]
@@ -260,7 +260,7 @@ class Context:
         if rule.endswith(".item"):
             return
         near = [held for held in self._announced if event.offset - held.event.offset < PAIR_BYTES]
-        is_announced = rule in ANNOUNCED | TAILS  # and so says less than any other but for the one that hands a traceback on
+        is_announced = rule in FOLLOWED  # and so says less than any other but for the one that hands a traceback on
         able = [held for held in near if held.rule == HANDED_ON or not is_announced]
         before = next((held for held in able if says(event, held.event, held.rule)), None)
         if before is not None:

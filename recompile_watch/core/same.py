@@ -27,6 +27,7 @@ TAILS = frozenset(
         "torch.compile_error.unconverted",
     }
 )
+FOLLOWED = ANNOUNCED | TAILS  # those that another event may repeat
 LOGGED = "torch.compile_error.guard"  # the rule for a guard that could not be made: torch logs the failure, and then raises it
 
 
