@@ -13,6 +13,7 @@ from typing import Protocol, cast
 
 import re2
 
+from recompile_watch.core.definitions import PATTERN_KEYS, definitions_of, without_references
 from recompile_watch.core.errors import RuleError
 from recompile_watch.core.late import late
 
@@ -35,6 +36,7 @@ _OPTIONS = re2.Options()
 _OPTIONS.log_errors = False
 _OPTIONS.max_mem = 16 << 20
 MIN_LITERAL_BYTES = 3
+_MAX_TOLD = 100  # characters of a wrong pattern
 
 
 class Match(Protocol):
@@ -154,18 +156,24 @@ def parse_rules(text: str, source: str) -> tuple[list[dict[str, object]], list[R
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         return [], [RuleError(f"{source}: not valid TOML: {error}")]
-    unknown = [key for key in document if key != "rule"]
-    mistakes = [RuleError(f"{source}: unknown table '{key}', only [[rule]] is known") for key in unknown]
+    unknown = [key for key in document if key not in ("rule", "define")]
+    mistakes = [RuleError(f"{source}: unknown table '{key}', only [define] and [[rule]] are known") for key in unknown]
+    table = document.get("define", {})
+    if not isinstance(table, dict):
+        return [], [*mistakes, RuleError(f"{source}: write [define] with one bracket")]
+    known, wrong = definitions_of(table)
+    mistakes += [RuleError(f"{source}: {text}") for text in wrong]
     entries = document.get("rule", [])
     if not isinstance(entries, list):
         return [], [*mistakes, RuleError(f"{source}: write [[rule]] with two brackets")]
     right = []
     for number, entry in enumerate(entries, 1):
         name = entry.get("id") if isinstance(entry.get("id"), str) else f"number {number}"
-        found = _mistakes(entry, f"{source}: rule {name}")
+        whole, wrong = without_references(entry, known)
+        found = [RuleError(f"{source}: rule {name}: {text}") for text in wrong or _mistakes(whole)]
         mistakes += found
         if not found:
-            right.append(entry)
+            right.append(whole)
     return right, mistakes
 
 
@@ -178,19 +186,14 @@ def merge(groups: Iterable[Iterable[Rule]]) -> Ruleset:
     return Ruleset(tuple(sorted(by_id.values(), key=lambda rule: (rule.fallback, rule.anywhere))))
 
 
-def _mistakes(entry: dict[str, object], where: str) -> list[RuleError]:
+def _mistakes(entry: dict[str, object]) -> list[str]:
     found = [f"key '{key}' is missing" for key in _REQUIRED if key not in entry]
     for key, value in entry.items():
         if key not in _KEYS:
             found.append(f"unknown key '{key}'")
         elif not isinstance(value, _KEYS[key]):  # type: ignore[arg-type]
             found.append(f"key '{key}' has the wrong type {type(value).__name__}")
-    if found:
-        return [RuleError(f"{where}: {text}") for text in found]
-    found += _value_mistakes(entry)
-    found += _pattern_mistakes(entry)
-    found += _sample_mistakes(entry)
-    return [RuleError(f"{where}: {text}") for text in found]
+    return found or [*_value_mistakes(entry), *_pattern_mistakes(entry), *_sample_mistakes(entry)]
 
 
 def _value_mistakes(entry: dict[str, object]) -> list[str]:
@@ -225,16 +228,21 @@ def _value_mistakes(entry: dict[str, object]) -> list[str]:
     return found
 
 
-def _pattern_mistakes(entry: dict[str, object]) -> list[str]:
+def _pattern_mistakes(entry: Mapping[str, object]) -> list[str]:
     found = []
-    for key in ("pattern", "prefix", "unless", "leads", "ends", "orphan", "second", "continues", "finds"):
+    for key in PATTERN_KEYS:
         for pattern in _texts(entry.get(key, [])):
             try:
                 compile_pattern(pattern)
             except re2.error as error:
                 reason = error.args[0] if error.args else "not valid"
-                found.append(f"key '{key}': RE2 cannot use {pattern!r}: {reason.decode() if isinstance(reason, bytes) else reason}")
+                told = reason.decode() if isinstance(reason, bytes) else str(reason)
+                found.append(f"key '{key}': RE2 cannot use {_shortened(pattern)!r}: {_shortened(told)}")
     return found
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _MAX_TOLD else text[:_MAX_TOLD] + "…"
 
 
 def _sample_mistakes(entry: dict[str, object]) -> list[str]:
