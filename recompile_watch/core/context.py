@@ -20,10 +20,14 @@ from recompile_watch.core.same import (
     LOGGED,
     PAIR_BYTES,
     TAILS,
+    Held,
+    Process,
     is_command_of,
     is_raised_again,
     is_refused_by,
     is_same_place,
+    may_be_one,
+    nearest_first,
     says,
     tells_no_failure,
 )
@@ -37,7 +41,6 @@ MAX_ANNOUNCED = 32  # ranks that may print between a line and what it announces
 DERIVE_MIN_CALLS = 2
 DERIVE_MIN_CALLS_BETWEEN = 20
 
-Key = tuple[int | None, int | None]
 _K = TypeVar("_K")
 _V = TypeVar("_V")
 Item = Event | TableRows | Sums | Stretch
@@ -53,24 +56,14 @@ class _Window(NamedTuple):
     last: tuple[str, object]
 
 
-class _Held:
-    """An event that waits for the next one of its process. ``drop`` takes it out again."""
-
-    __slots__ = ("drop", "event", "rule", "waits")
-
-    def __init__(self, event: Event, rule: str, waits: bool) -> None:
-        self.event, self.rule, self.waits, self.drop = event, rule, waits, False
-
-
 class Context:
     """Completes the sightings of one source. ``push`` and ``flush`` return events in log order."""
 
     def __init__(self, times: TimeResolver) -> None:
         self._times = times
-        self._queue: deque[_Held | TableRows | Sums | Stretch] = deque()
-        self._waiting: dict[Key, _Held] = {}
-        self._last_limit_error: _Held | None = None
-        self._announced: list[_Held] = []
+        self._queue: deque[Held | TableRows | Sums | Stretch] = deque()
+        self._waiting: dict[Process, Held] = {}
+        self._announced: list[Held] = []
         self._last_failure = -PAIR_BYTES  # offset of the last failed compilation or graph break
         self._logged: Event | None = None  # a failed guard that torch logged, and is about to raise
         self._loading: dict[str, Event] = {}
@@ -79,11 +72,9 @@ class Context:
     def state(self) -> dict[str, object]:
         """Everything that later lines depend on, as JSON values, for ``resume``. Sums and tables cannot be part of it."""
         held = [one for item in self._queue for one in _each(item)]
-        twin = self._last_limit_error
         return {
             "times": self._times.state(),
-            "held": [[event_to_json(item.event), item.rule, item.waits, item.drop] for item in held],
-            "limit_error": next((index for index, item in enumerate(held) if item is twin), None),
+            "held": [[event_to_json(item.event), item.rule, item.waits, item.drop, item.channel.decode("latin-1")] for item in held],
             "announced": [index for index, item in enumerate(held) if any(item is one for one in self._announced)],
             "last_failure": self._last_failure,
             "logged": None if self._logged is None else event_to_json(self._logged),
@@ -94,13 +85,14 @@ class Context:
     def resume(self, state: Mapping[str, Any]) -> None:
         """Goes on where an earlier reading stopped. Raises KeyError, TypeError or ValueError when it is no such state."""
         self._times.resume(state["times"])
-        held = [_Held(event_from_json(value), rule, waits) for value, rule, waits, _ in state["held"]]
-        for item, (_, _, _, drop) in zip(held, state["held"], strict=True):
-            item.drop = drop
+        held = []
+        for event, rule, waits, drop, *channel in state["held"]:
+            item = Held(event_from_json(event), rule, channel[0].encode("latin-1") if channel else b"")
+            item.waits, item.drop = waits, drop
+            held.append(item)
             if item.waits and (item.event.kind == "recompile" or item.rule.endswith(".item")):
-                self._waiting[(item.event.rank, item.event.pid)] = item
+                self._waiting[item.process] = item
         self._queue.extend(held)
-        self._last_limit_error = None if state["limit_error"] is None else held[state["limit_error"]]
         self._announced = [held[index] for index in state["announced"]]
         self._last_failure = int(state["last_failure"])
         self._logged = None if state.get("logged") is None else event_from_json(state["logged"])
@@ -115,7 +107,7 @@ class Context:
 
     def waits_from(self, end: int) -> int:
         """The offset of the first thing that is held, else ``end``."""
-        return min((item.event.offset for item in self._queue if isinstance(item, _Held)), default=end)
+        return min((item.event.offset for item in self._queue if isinstance(item, Held)), default=end)
 
     def push(self, seen: Iterable[Seen | Stretch]) -> list[Item]:
         """Takes sightings, tables, sums and stretches in log order; what is now certain."""
@@ -133,7 +125,7 @@ class Context:
                 case _:
                     before, after = item.event[:4], item.event[5:]
                     event = Event._make((*before, self._times.resolve(item.stamp, item.outer_stamp), *after))
-                    self._queue.extend(self._complete(event, item.rule))
+                    self._queue.extend(self._complete(Held(event, item.rule, item.channel)))
             ready += self._release(offset_of(item))
         return ready
 
@@ -151,10 +143,10 @@ class Context:
             calls = None if time is None else self._calls((None, *settings), count, time, symbol)
             if calls is not None:
                 event = _metric_event(sums, 0, offset, time, model=model, symbol=symbol)
-                self._queue.append(_Held(_derived_latency(event, *calls), "context.latency", False))
+                self._queue.append(Held(_derived_latency(event, *calls), "context.latency"))
         return sums._replace(times=times, moments=[], dated=dated)
 
-    def _stretch(self, stretch: Stretch) -> Iterator[Stretch | _Held]:
+    def _stretch(self, stretch: Stretch) -> Iterator[Stretch | Held]:
         """A stretch with its times; those of its events that tell about compile mode or latency come out of it."""
         stretch = Stretch(tuple(run.dated(self._times.resolve) for run in stretch.runs))
         told = [pair for run in stretch.runs if run.kind == "gpu_memory" for pair in self._told_by(run)]
@@ -164,7 +156,7 @@ class Context:
         for part, (_, found) in zip(stretch.without([offset for offset, _ in told]), [*told, (0, [])], strict=True):
             if part.runs:
                 yield part
-            yield from (_Held(event, "context.stretch", False) for event in found)
+            yield from (Held(event, "context.stretch") for event in found)
 
     def _told_by(self, run: Run) -> Iterator[tuple[int, list[Event]]]:
         """The events of a run of GPU memory that tell more than they say: the offset of each, it and what it tells."""
@@ -192,7 +184,7 @@ class Context:
     def flush(self) -> list[Item]:
         """The rest, at the end of the source."""
         for held in self._queue:
-            if isinstance(held, _Held):
+            if isinstance(held, Held):
                 held.waits = False
         return self._release(0)
 
@@ -201,45 +193,47 @@ class Context:
         queue = self._queue
         while queue:
             held = queue[0]
-            if not isinstance(held, _Held):
+            if not isinstance(held, Held):
                 ready.append(held)
             elif held.waits and held.event.offset + HOLD_BYTES >= offset:
                 break
             else:
-                if self._waiting.get((held.event.rank, held.event.pid)) is held:
-                    del self._waiting[(held.event.rank, held.event.pid)]
+                if self._waiting.get(held.process) is held:
+                    del self._waiting[held.process]
                 if not held.drop:
                     ready.append(held.event)
             queue.popleft()
         return ready
 
-    def _complete(self, event: Event, rule: str) -> list[_Held]:
+    def _complete(self, held: Held) -> list[Held]:
+        event, rule = held.event, held.rule
         if event.kind in ("graph_break", "compile_error", "recompile_limit_error"):
             is_tail = (rule in TAILS or tells_no_failure(event, rule)) and event.offset - self._last_failure < PAIR_BYTES
             self._last_failure = event.offset
             if is_tail:
                 return []
-        if event.kind == "compile_error" and (self._was_logged(event, rule) or self._was_built(event)):
+        if event.kind == "compile_error" and (self._was_logged(event, rule) or self._was_built(held)):
             return []
         match event.kind:
             case "graph_break" | "compile_error" if rule in FOLLOWED:
-                self._drop_announced(event, rule)
-                self._announced = [*self._announced[1 - MAX_ANNOUNCED :], _Held(event, rule, True)]
-                return self._announced[-1:]
+                self._drop_announced(held)
+                held.waits = True
+                self._announced = [*self._announced[1 - MAX_ANNOUNCED :], held]
+                return [held]
             case "graph_break" | "compile_error" | "recompile_limit_error":
-                self._drop_announced(event, rule)
+                self._drop_announced(held)
         match event.kind:
             case "recompile" | "recompile_limit_hit" | "graph_break":
-                return self._torch(event, rule)
+                return self._torch(held)
             case "recompile_limit_error":
-                return self._limit_error(event, rule)
+                return self._limit_error(held)
             case "model_load":
                 _keep(self._loading, str(event.extra.get("model")), event, MAX_LOADING)
             case "compile_mode" if event.extra.get("compiled") is not None:
                 self._loading.pop(str(event.extra.get("model")), None)
             case "gpu_memory":
-                return [_Held(event, rule, False), *self._from_gpu_memory(event)]
-        return [_Held(event, rule, False)]
+                return [held, *self._from_gpu_memory(event)]
+        return [held]
 
     def _was_logged(self, event: Event, rule: str) -> bool:
         """True for the exception of a failure that torch logged a moment ago; remembers what it logs."""
@@ -248,74 +242,81 @@ class Context:
             return False
         return is_raised_again(event, self._logged)
 
-    def _was_built(self, event: Event) -> bool:
+    def _was_built(self, held: Held) -> bool:
         """True for a command that failed when its compiler has said why: that is the event, with the exception that torch raised."""
-        built = next((held for held in self._announced if held.rule == BUILT and is_command_of(event, held.event)), None)
+        able = (one for one in nearest_first(self._announced, held) if one.rule == BUILT)
+        built = next((one for one in able if is_command_of(held.event, one.event)), None)
         if built is not None:
-            built.event = built.event._replace(extra={**built.event.extra, "exception": event.extra.get("exception")})
+            built.event = built.event._replace(extra={**built.event.extra, "exception": held.event.extra.get("exception")})
         return built is not None
 
-    def _drop_announced(self, event: Event, rule: str) -> None:
+    def _drop_announced(self, held: Held) -> None:
         """Takes out the line in front that says the same in fewer words, and is no event of its own then."""
-        if rule.endswith(".item"):
+        if held.rule.endswith(".item"):
             return
-        near = [held for held in self._announced if event.offset - held.event.offset < PAIR_BYTES]
-        is_announced = rule in FOLLOWED  # and so says less than any other but for the one that hands a traceback on
-        able = [held for held in near if held.rule == HANDED_ON or not is_announced]
-        before = next((held for held in able if says(event, held.event, held.rule)), None)
+        near = [one for one in self._announced if held.event.offset - one.event.offset < PAIR_BYTES]
+        is_announced = held.rule in FOLLOWED  # and so says less than any other but for the one that hands a traceback on
+        able = (one for one in nearest_first(near, held) if one.rule == HANDED_ON or not is_announced)
+        before = next((one for one in able if says(held.event, one.event, one.rule)), None)
         if before is not None:
             before.waits, before.drop = False, True
-        self._announced = [held for held in near if held is not before]
+        self._announced = [one for one in near if one is not before]
 
-    def _torch(self, event: Event, rule: str) -> list[_Held]:
-        key = (event.rank, event.pid)
-        before = self._waiting.pop(key, None)
-        held = _Held(event, rule, False)
+    def _torch(self, held: Held) -> list[Held]:
+        event = held.event
+        before = self._waiting.pop(held.process, None)
         if before is not None:
             before.waits = False
             if event.kind == "recompile_limit_hit" and is_refused_by(before.event, event):
                 before.event = before.event._replace(extra={**before.event.extra, "refused": True, **_which(event)})
             elif before.rule.endswith(".item") and event.kind == "graph_break" and is_same_place(before.event, event):
                 before.drop = True
-        if rule == "torch.recompile_error":
-            held_events = (held for held in reversed(self._queue) if isinstance(held, _Held))
-            twin = next((held for held in held_events if held.event.kind == "recompile" and is_same_place(held.event, event)), None)
-            if twin is not None and twin.event.reasons[:1] == event.reasons[:1]:
+        if held.rule == "torch.recompile_error":
+            twin = self._twin(held)
+            if twin is not None:
                 twin.waits = False
                 twin.event = twin.event._replace(extra={**twin.event.extra, "raised": True})
                 return []
-        if event.kind == "recompile" or rule.endswith(".item"):
+        if event.kind == "recompile" or held.rule.endswith(".item"):
             held.waits = True
-            self._waiting[key] = held
+            self._waiting[held.process] = held
         return [held]
 
-    def _limit_error(self, event: Event, rule: str) -> list[_Held]:
+    def _twin(self, raised: Held) -> Held | None:
+        """The recompile that is held and that now was raised; of another process only one that was not raised yet."""
+        recompiles = (one for one in reversed(self._queue) if isinstance(one, Held) and one.event.kind == "recompile")
+        able = (one for one in recompiles if one.process == raised.process or not one.event.extra.get("raised"))
+        twin = next((one for one in nearest_first(able, raised) if is_same_place(one.event, raised.event)), None)
+        return twin if twin is not None and twin.event.reasons[:1] == raised.event.reasons[:1] else None
+
+    def _limit_error(self, held: Held) -> list[Held]:
         """An exception chain prints its cause first; both are one error."""
-        before = self._last_limit_error
-        held = _Held(event, rule, event.extra.get("exception") == "Unsupported" or rule.endswith(".header"))
-        if before is not None and before.waits and event.offset - before.event.offset < PAIR_BYTES:
+        event = held.event
+        held.waits = event.extra.get("exception") == "Unsupported" or held.rule.endswith(".header")
+        errors = (one for one in reversed(self._queue) if isinstance(one, Held) and one.event.kind == event.kind and one.waits)
+        before = next((one for one in errors if may_be_one(one.process, held.process)), None)
+        if before is not None and event.offset - before.event.offset < PAIR_BYTES:
             cause = before.event.extra
             extra = {**event.extra, **{name: cause.get(name) for name in ("limit", "limit_name") if event.extra.get(name) is None}}
             held.event = event._replace(extra=extra)
             before.drop, before.waits = True, False
-        self._last_limit_error = held
         return [held]
 
-    def _from_gpu_memory(self, event: Event) -> list[_Held]:
+    def _from_gpu_memory(self, event: Event) -> list[Held]:
         found = self._loaded(event)
         derived = self._latency(event)
-        return [*found, _Held(derived, "context.latency", False)] if derived is not None else found
+        return [*found, Held(derived, "context.latency")] if derived is not None else found
 
-    def _loaded(self, event: Event) -> list[_Held]:
+    def _loaded(self, event: Event) -> list[Held]:
         """The compile mode of a model that is in use and never said that it compiles."""
         model = str(event.extra.get("model"))
-        found: list[_Held] = []
+        found: list[Held] = []
         loading = self._loading.get(model)
         if loading is not None and event.extra.get("stage") in _IN_USE:
             # The wrapper says "Using torch.compile" at once when it compiles; the model is loaded and it never did.
             del self._loading[model]
             extra = {**EXTRA_FIELDS["compile_mode"], "model": event.extra.get("model"), "compiled": False}
-            found.append(_Held(event._replace(kind="compile_mode", reasons=(), extra=extra), "context.eager", False))
+            found.append(Held(event._replace(kind="compile_mode", reasons=(), extra=extra), "context.eager"))
         return found
 
     def _latency(self, event: Event) -> Event | None:
@@ -347,13 +348,13 @@ class Context:
         return (elapsed_s, calls) if is_enough else None
 
 
-def _each(item: _Held | TableRows | Sums | Stretch) -> list[_Held]:
+def _each(item: Held | TableRows | Sums | Stretch) -> list[Held]:
     """What is held, one by one, as it can be saved."""
     match item:
-        case _Held():
+        case Held():
             return [item]
         case Stretch():
-            return [_Held(event, "context.stretch", False) for event in item.events()]
+            return [Held(event, "context.stretch") for event in item.events()]
     return []
 
 

@@ -193,7 +193,7 @@ class Joiner:
                 record.begin_with(piece)
                 record.stamp = piece.stamp
                 return record
-            if head.channel != piece.channel or head.rank != piece.rank or record.ended:
+            if record.ended or _is_of_another(head, piece):
                 continue
             if piece.torch and piece.torch == head.torch and (head.torch in self._raw or record.hides_prefix):
                 return record
@@ -349,7 +349,7 @@ class Joiner:
     @staticmethod
     def _is_over(record: Record, piece: Piece) -> bool:
         head = record.head
-        if head.channel != piece.channel or head.rank != piece.rank:
+        if _is_of_another(head, piece):
             return False
         if not head.torch or record.is_trimmed:
             return True
@@ -359,6 +359,13 @@ class Joiner:
             record.torn = True  # the beginning of one of its own lines, in which another process wrote
             return False
         return True
+
+
+def _is_of_another(head: Piece, piece: Piece) -> bool:
+    """True when another process printed the piece. Without torch's prefix on either, the carriers name the processes."""
+    if head.channel != piece.channel or head.rank != piece.rank:
+        return True
+    return head.pid != piece.pid and None not in (head.pid, piece.pid) and not head.torch and not piece.torch
 
 
 def _again(piece: Piece) -> list[Piece]:

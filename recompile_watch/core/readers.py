@@ -16,6 +16,7 @@ from recompile_watch.core.tracebacks import backend_of, failure_of, operation_of
 _CACHED_LINES = 10_000
 _CACHED_BYTES = 512  # of each; a longer one is parsed again
 _REASON_LINE = pattern(rb"\s*- (?:(?=!?\d{1,9}/\d{1,9}(?:/\d+)?(?:_\d+)?:(?: |$))|(?!User stack trace:| {2,}\S))")
+_NO_GUARD_YET = pattern(rb"\s*-?\s*!?\d*(?:/\d*)*:?\s*")  # a reason that the end of the log cut in front of its guard
 _ENTRY_START = pattern(rb"\s- (?=!?\d{1,9}/\d{1,9}(?:/\d+)?:(?: |$))")
 # A guard in somebody's words, and one that they pressed into the line of the head, behind three dots.
 _QUOTED = pattern(
@@ -78,7 +79,10 @@ def _read_recompile(source: str, reasons_of: Reasons, record: Record, fields: Fi
     quoted = _QUOTED.search(record.texts[0]) if record.match is None else None
     if quoted is not None:
         reasons.append(parse_reason(decode(quoted["guard"]).strip(" ."), function))
-    reasons += reasons_of.on(record.texts[1:] if record.match is not None or quoted is not None else record.texts, function)
+    lines = record.texts[1:] if record.match is not None or quoted is not None else record.texts
+    if record.cut and record.unterminated and lines and _NO_GUARD_YET.fullmatch(lines[-1]) is not None:
+        lines = lines[:-1]
+    reasons += reasons_of.on(lines, function)
     if any(reason.entry is not None for reason in reasons):  # then the others are lines of a user stack
         reasons = [reason for reason in reasons if reason.entry is not None]
     is_sure = bool(reasons or fields.get("file") or record.head.torch or record.unterminated)
@@ -91,6 +95,8 @@ def _read_recompile(source: str, reasons_of: Reasons, record: Record, fields: Fi
     if record.cut and record.unterminated and len(record.texts) == 1:  # the head itself is cut, its last number may go on
         fields["file"] = fields["file"] if fields["line_no"] is not None else None
         fields["line_no"] = None
+        if function is not None and record.texts[0].endswith(function.encode()):
+            fields["function"] = None
     if fields["line_no"] is None and GLOG.match(record.head.torch) is not None:  # there torch prints no path without the line
         fields["file"] = None
     return [sighting(source, record, fields, reasons=tuple(reasons), partial=partial)]
@@ -231,7 +237,7 @@ def _read_exception(source: str, reasons_of: Reasons, record: Record, fields: Fi
 
 def _read_compile_error(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
     """An exception of the compiler, with what it says: of an exception that wraps another one what that says."""
-    if _is_aside(record):
+    if _is_aside(record) or (_GUARD_MADE.search(record.head.torch) is not None and _STACK_ALONE.match(record.texts[0]) is not None):
         return []
     name = fields.get("exception")
     said = (
@@ -292,7 +298,9 @@ _TRIED = pattern(
     rb"|\ATraceback \(most recent call last\):\n\s+File \"[^\"\n]{1,300}codecache\.py\", line \d+, in dumps\n"
 )
 _OF_COMPILER = pattern(rb"torch/_(?:dynamo|functorch|subclasses)/")
-_GUARD_MADE = pattern(rb"\btorch[./]_guards\b")  # "Created at:", a stack that belongs to the message in front of it
+# "Created at:", a stack that belongs to the message in front of it.
+_GUARD_MADE = pattern(rb"\btorch[./\\]_guards\b")
+_STACK_ALONE = pattern(rb"Created at:|\s+File \"")
 _CHATTER = (b"V", b"D", b"I")  # levels of torch's prefix
 _NO_MESSAGE = pattern(r"\.\.\.|(?:None|True|False|\d+|[\w.]+\.\w+),")  # an example in documentation, a value in a program's table
 _LAST_WORDS = pattern(

@@ -1,5 +1,7 @@
 """Which events of a log are about the same thing: torch says much of it twice."""
 
+from collections.abc import Iterable
+
 from recompile_watch.core.compile_id import without_attempt
 from recompile_watch.core.events import Event
 
@@ -29,6 +31,27 @@ TAILS = frozenset(
 )
 FOLLOWED = ANNOUNCED | TAILS  # those that another event may repeat
 LOGGED = "torch.compile_error.guard"  # the rule for a guard that could not be made: torch logs the failure, and then raises it
+
+Process = tuple[bytes, int | None, int | None]  # channel, rank and pid
+
+
+class Held:
+    """An event that waits for the next one of its process. ``drop`` takes it out again."""
+
+    __slots__ = ("channel", "drop", "event", "rule", "waits")
+
+    def __init__(self, event: Event, rule: str, channel: bytes = b"") -> None:
+        self.event, self.rule, self.channel, self.waits, self.drop = event, rule, channel, False, False
+
+    @property
+    def process(self) -> Process:
+        """Whose event it is, as far as the log tells."""
+        return self.channel, self.event.rank, self.event.pid
+
+
+def may_be_one(process: Process, other: Process) -> bool:
+    """True for two that nothing tells apart: one channel, and no two ranks or pids."""
+    return process[0] == other[0] and all(None in pair or pair[0] == pair[1] for pair in zip(process[1:], other[1:], strict=True))
 
 
 def says(event: Event, before: Event, rule: str) -> bool:
@@ -84,3 +107,8 @@ def _same_compile(one: Event, other: Event) -> bool:
     if one.compile_id is None or other.compile_id is None:
         return True
     return without_attempt(one.compile_id) == without_attempt(other.compile_id)
+
+
+def nearest_first(several: Iterable[Held], held: Held) -> list[Held]:
+    """Those of the process of this one first, then those of its channel, each in their order."""
+    return sorted(several, key=lambda one: (one.process != held.process, one.channel != held.channel))

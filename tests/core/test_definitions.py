@@ -48,7 +48,11 @@ def test_a_list_is_its_alternatives() -> None:
     whole = entry(r"""pattern = ['%{failed} at (?P<place>\w+)', 'no (?P<other>%{model})']""")
     rule = merge([[rule_of(whole, "mine.toml")]]).rules[0]
     found = [rule.pattern.search(line) for line in (b"Toto failed at noon", b"no Kronos", b"no Chronos")]
-    assert [match.groupdict() if match else None for match in found] == [{b"place": b"noon", b"other": None}, {b"place": None, b"other": b"Kronos"}, None]
+    assert [match.groupdict() if match else None for match in found] == [
+        {b"place": b"noon", b"other": None},
+        {b"place": None, b"other": b"Kronos"},
+        None,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -61,7 +65,10 @@ def test_a_list_is_its_alternatives() -> None:
         ('[define]\n"a b" = "x"\n', "mine.toml: key 'define.a b': write a name, and a pattern or a list of alternatives"),
         ("[[define]]\na = 'x'\n", "mine.toml: write [define] with one bracket"),
         (FILE.format(keys="pattern = '%{modell}'"), "mine.toml: rule x: key 'pattern': 'modell' is not defined above in [define]"),
-        (FILE.format(keys="pattern = 'x'").replace("%{told}", "%{tolt}"), "mine.toml: rule x: key 'literal': 'tolt' is not defined above in [define]"),
+        (
+            FILE.format(keys="pattern = 'x'").replace("%{told}", "%{tolt}"),
+            "mine.toml: rule x: key 'literal': 'tolt' is not defined above in [define]",
+        ),
     ],
 )
 def test_mistakes(text: str, said: str) -> None:
