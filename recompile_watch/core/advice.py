@@ -15,12 +15,14 @@ from recompile_watch.core.guard_lines import (
     check_line,
     clone_lines,
     code_name,
+    config_module,
     constraint_line,
     dtype_named,
     grad_line,
     is_of_a_library,
     logger_method,
     lr_line,
+    missing_module,
     operator_named,
     option_line,
     reorder_line,
@@ -201,6 +203,8 @@ def _made_at(story: Story) -> str:
 def _holder(story: Story) -> str:
     """The function that a decorator belongs on: one of the program's own, never one of torch or of Python."""
     name = _function(story)
+    if story.kind == "compile_error" and story.function is None:
+        return 'your function that fails: the last one behind "from user code:" in the whole log (TORCHDYNAMO_VERBOSE=1)'
     if is_of_a_library(story.file):
         return f"your own function that leads to {name} ({story.place} is a library's)"
     return f"{name}, at {story.place}" if story.place else name
@@ -355,6 +359,8 @@ MAKERS: dict[str, Callable[[Story], str | None]] = {
     "check_line": lambda story: check_line(story.reason),
     "option_line": lambda story: option_line(story.reason),
     "method": lambda story: logger_method(story.reason),
+    "module": lambda story: missing_module(story.reason),
+    "config_module": lambda story: config_module(story.reason),
     "to_gpu": _to_gpu,
     "backend": lambda story: story.backend,
     "buckets": lambda story: buckets_for(guard.text for guard in story.guards),
@@ -376,6 +382,7 @@ MAKERS: dict[str, Callable[[Story], str | None]] = {
     "limit_key": lambda story: _limit_key(story, "recompile_limit"),
     "old_limit_key": lambda story: _limit_key(story, "cache_size_limit"),
     "printed_limit": lambda story: str(min(story.limits)) if story.limits else None,
+    "thread_limit": lambda story: str(max(story.limits) if len(story.limits) > 1 else _limit(story)),
     "raised_limit": lambda story: str(max(story.limits)) if len(story.limits) > 1 else None,
     "break_at": lambda story: story.break_at,
     "disable_line": lambda story: "; ".join(story.model.lines_for("eager")) if story.model else None,

@@ -23,6 +23,8 @@ _OPERATOR = pattern(
     r"\b(?!torch\b|aten\b|prims?\b)([A-Za-z_]\w+)(?:\.|::)([A-Za-z_]\w+)(?:\.(?:default|[A-Z]\w+)\b|: attempted to run this operator)"
 )
 _SIZES = pattern(r"\b(?:expected|actual) (\d{1,9})\b")
+_MISSING = pattern(r"No module named '(\w{1,100})")
+_WITHOUT_CONFIG = pattern(r"module '(torch\.\w{1,40})' has no attribute 'config'")
 _LOGGED = pattern(r"\bLogger\.(debug|info|warning|error|exception|critical|log|isEnabledFor)\b")
 _QUOTED_NAME = pattern(r"\"([^\"]{1,200})\"")
 _CONSTRAINED = pattern(r"\b[LG]\['(\w+)'\]\.size\(\)\[(\d+)\]")
@@ -131,6 +133,18 @@ def logger_method(message: str) -> str:
     """The method of a logger that torch could not trace; ``info`` where the log does not name it."""
     match = _LOGGED.search(message)
     return match[1] if match else "info"
+
+
+def missing_module(message: str) -> str | None:
+    """The package of a module that Python did not find."""
+    match = _MISSING.search(message)
+    return match[1] if match else None
+
+
+def config_module(message: str) -> str | None:
+    """The settings of a part of torch, of which Python says that it has none."""
+    match = _WITHOUT_CONFIG.search(message)
+    return f"{match[1]}.config" if match else None
 
 
 def buckets_for(guards: Iterable[str]) -> str:

@@ -212,7 +212,7 @@ def test_no_remedy_without_proof_or_source() -> None:
     assert all(len(remedy.verified) > 10 for remedy in CATALOG.remedies)
     names = {name for remedy in CATALOG.remedies for name in re.findall(r"\bexport (\w+)=", remedy.apply)}
     wrappers = {name for _, setting in CATALOG.models.settings() for name in setting.names}
-    assert names <= set(CATALOG.settings) | wrappers
+    assert names <= set(CATALOG.settings) | wrappers | {"USER"}  # the system's own, which Python reads
     assert not names & set(CATALOG.ineffective)
 
 
@@ -666,3 +666,39 @@ def test_old_floats_are_constants() -> None:
     """Before torch 2.7 nothing but a tensor helps: dynamic or not, each float is compiled in."""
     assert list(advice("0/3: s == 0.5", torch=exactly((2, 5)))) == ["tensor_wrap_scalar"]
     assert "remove_dynamic_false" in advice("0/3: s == 0.5", torch=exactly((2, 9)))
+
+
+_CONVERSION = """\
+torch._inductor.exc.InductorError: CompilationError: at 8:11:
+def triton_(in_ptr0, out_ptr0, xnumel, XBLOCK : tl.constexpr):
+    tmp0 = tl.load(in_ptr0 + (x0), None)
+    tmp1 = tmp0.to(tl.float32)
+           ^
+"""
+
+
+@pytest.mark.parametrize(
+    ("said", "first"),
+    [
+        ("torch._inductor.exc.InductorError: ModuleNotFoundError: No module named 'setuptools'", "python -m pip install setuptools"),
+        ("torch._inductor.exc.InductorError: ModuleNotFoundError: No module named 'torchvision'", "python -m pip install torchvision"),
+        ("torch._inductor.exc.InductorError: KeyError: 'getpwuid(): uid not found: 1042'", "export USER=app LOGNAME=app"),
+        ("torch._inductor.exc.InductorError: PermissionError: [Errno 13] Permission denied: '/.triton'", "export TORCHINDUCTOR_CACHE_DIR="),
+        ("torch._inductor.exc.InductorError: FileExistsError: [WinError 183] Cannot create a file", "pip install --upgrade torch"),
+        (_CONVERSION, "model.to(torch.float16)"),
+    ],
+)
+def test_failures_of_a_machine(said: str, first: str) -> None:
+    """What the machine or the container lacks is the first thing to mend."""
+    analysis = Analysis(rules())
+    for event in engine_events([said.encode() + b"\n"], "bot.log"):
+        analysis.add(event)
+    [finding] = analysis.report(Facts((SourceFacts("bot.log"),), torch_version=None), CATALOG).findings
+    assert finding.advice[0].apply.startswith(first)
+
+
+def test_torch_2_0_gets_advice() -> None:
+    """What needs nothing of torch's holds for the oldest version as well; a decorator is named as that version has it."""
+    story = Story("compile_error", None, "forward", "/srv/model.py", 9, "InternalTorchDynamoError: no", (), frozenset())
+    found = {one.remedy: one.apply for one in advise(story, CATALOG, exactly((2, 0)))}
+    assert found["exclude_from_compile"].startswith("@torch._dynamo.disable") and "upgrade_torch" in found

@@ -10,12 +10,14 @@ from recompile_watch.core.guard_lines import (
     buckets_for,
     check_line,
     clone_lines,
+    config_module,
     constraint_line,
     dtype_named,
     grad_line,
     is_of_a_library,
     logger_method,
     lr_line,
+    missing_module,
     operator_named,
     option_line,
     state_line,
@@ -195,3 +197,12 @@ def test_the_operator_of_a_message() -> None:
     assert operator_named("Operator does not support running with fake tensors: acme.fuse.default") == "acme::fuse"
     assert operator_named("UnsupportedOperatorException: _C.rms_norm.out") == "mylib::name"
     assert operator_named("aten.equal.default") == "mylib::name"
+
+
+def test_the_package_that_is_missing() -> None:
+    """It is what has to be installed; nothing that a shell would read further goes into the line."""
+    assert missing_module("ModuleNotFoundError: No module named 'PIL.Image'") == "PIL"
+    assert missing_module("ModuleNotFoundError: No module named 'a; rm -rf /'") == "a"
+    assert missing_module("ModuleNotFoundError: No module named '$(x)'") is None
+    assert config_module("module 'torch._inductor' has no attribute 'config'") == "torch._inductor.config"
+    assert config_module("module 'torch._inductor' has no attribute 'other'") is None
