@@ -7,6 +7,7 @@ the latency that the bot prints nowhere, and the compile mode that shows only in
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
+from itertools import takewhile
 from typing import Any, NamedTuple, TypeVar
 
 from recompile_watch.core.counters import DERIVE_MIN_S
@@ -284,7 +285,7 @@ class Context:
 
     def _twin(self, raised: Held) -> Held | None:
         """The recompile that is held and that now was raised; of another process only one that was not raised yet."""
-        recompiles = (one for one in reversed(self._queue) if isinstance(one, Held) and one.event.kind == "recompile")
+        recompiles = self._near(raised.event, "recompile")
         able = (one for one in recompiles if one.process == raised.process or not one.event.extra.get("raised"))
         twin = next((one for one in nearest_first(able, raised) if is_same_place(one.event, raised.event)), None)
         return twin if twin is not None and twin.event.reasons[:1] == raised.event.reasons[:1] else None
@@ -293,14 +294,19 @@ class Context:
         """An exception chain prints its cause first; both are one error."""
         event = held.event
         held.waits = event.extra.get("exception") == "Unsupported" or held.rule.endswith(".header")
-        errors = (one for one in reversed(self._queue) if isinstance(one, Held) and one.event.kind == event.kind and one.waits)
-        before = next((one for one in errors if may_be_one(one.process, held.process)), None)
-        if before is not None and event.offset - before.event.offset < PAIR_BYTES:
+        before = next((one for one in self._near(event, event.kind) if one.waits and may_be_one(one.process, held.process)), None)
+        if before is not None:
             cause = before.event.extra
             extra = {**event.extra, **{name: cause.get(name) for name in ("limit", "limit_name") if event.extra.get(name) is None}}
             held.event = event._replace(extra=extra)
             before.drop, before.waits = True, False
         return [held]
+
+    def _near(self, event: Event, kind: str) -> Iterator[Held]:
+        """The events of a kind that are held and lie near this one, the latest first."""
+        held = (one for one in reversed(self._queue) if isinstance(one, Held))
+        near = takewhile(lambda one: event.offset - one.event.offset < PAIR_BYTES, held)
+        return (one for one in near if one.event.kind == kind)
 
     def _from_gpu_memory(self, event: Event) -> list[Held]:
         found = self._loaded(event)
