@@ -53,7 +53,7 @@ _DETAILS = (
         pattern(r"\bat \d+:\d+:$"),
         pattern(r"(?m)^(?P<error>[A-Z]\w*(?:Error|Exception)\([^\n]{1,280}|(?!CompilationError: at)[A-Z]\w*(?:Error|Exception): [^\n]{1,280})"),
     ),
-    (pattern(r"\bat \d+:\d+:$"), pattern(r"\n\s*(?P<error>tmp\d+ = [^\n]{1,200})\n?(?:\s*\^\s*(?:\n|$)|\s*$)")),
+    (pattern(r"\bat \d+:\d+:$"), pattern(r"\n[ \t]{0,80}(?P<error>tmp\d+ = [^\n]{1,200})(?:\n[ \t]{0,200}\^|\s{0,9}\Z)")),
     (pattern(r"\brunning with fake tensors$"), pattern(r"debug context: (?P<error>unsupported operator: \S{1,200})")),
     (pattern(r"\bNo choices to select\b"), pattern(r"(?m)^\s*(?P<error>target: \S{1,100})")),
     (pattern(r"PTX codegen error:?$"), pattern(r"(?m)^(?P<error>`?ptxas [^\n]{0,200}?\b(?:error|fatal)\s*: [^\n]{1,200})")),

@@ -16,7 +16,7 @@ from recompile_watch.core.tracebacks import backend_of, failure_of, operation_of
 _CACHED_LINES = 10_000
 _CACHED_BYTES = 512  # of each; a longer one is parsed again
 _REASON_LINE = pattern(rb"\s*- (?:(?=!?\d{1,9}/\d{1,9}(?:/\d+)?(?:_\d+)?:(?: |$))|(?!User stack trace:| {2,}\S))")
-_NO_GUARD_YET = pattern(rb"\s*-?\s*!?\d*(?:/\d*)*:?\s*")  # a reason that the end of the log cut in front of its guard
+_NO_GUARD_YET = pattern(rb"-? ?!?\d*(?:/\d*)?(?:/\d*)?:?")  # a reason that the end of the log cut in front of its guard
 _ENTRY_START = pattern(rb"\s- (?=!?\d{1,9}/\d{1,9}(?:/\d+)?:(?: |$))")
 # A guard in somebody's words, and one that they pressed into the line of the head, behind three dots.
 _QUOTED = pattern(
@@ -80,7 +80,7 @@ def _read_recompile(source: str, reasons_of: Reasons, record: Record, fields: Fi
     if quoted is not None:
         reasons.append(parse_reason(decode(quoted["guard"]).strip(" ."), function))
     lines = record.texts[1:] if record.match is not None or quoted is not None else record.texts
-    if record.cut and record.unterminated and lines and _NO_GUARD_YET.fullmatch(lines[-1]) is not None:
+    if record.cut and record.unterminated and lines and _NO_GUARD_YET.fullmatch(lines[-1].strip()) is not None:
         lines = lines[:-1]
     reasons += reasons_of.on(lines, function)
     if any(reason.entry is not None for reason in reasons):  # then the others are lines of a user stack
