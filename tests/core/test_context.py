@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from datetime import UTC
 
 import pytest
 
+from recompile_watch.core.context import Context
+from recompile_watch.core.events import Event
+from recompile_watch.core.sightings import Sighting
+from recompile_watch.core.times import TimeOptions, TimeResolver
 from tests.conftest import events_of_bytes
 
 HIT = b"""\
@@ -79,3 +84,21 @@ def test_a_name_cut_by_the_logs_end_is_unknown() -> None:
     for text, function in ((b"Recompiling function st", None), (b"Recompiling function step in /srv/bot/mo", "step")):
         events = events_of_bytes(b"DEBUG:torch._dynamo.guards.__recompiles:" + text, "bot.log")
         assert [(event["function"], event["partial"]) for event in events] == [(function, True)]
+
+
+def test_a_state_without_channels_is_read() -> None:
+    """A watch that was stopped before events had one goes on with what it holds."""
+    [seen] = [Sighting(_recompile(), None, None, "torch.recompile", True)]
+    context = Context(TimeResolver(TimeOptions(UTC)))
+    assert context.push([seen]) == []
+    state = context.state()
+    held = state["held"]
+    assert isinstance(held, list) and len(held) == 1
+    older = Context(TimeResolver(TimeOptions(UTC)))
+    older.resume({**state, "held": [entry[:4] for entry in held], "limit_error": None})
+    assert [event.kind for event in older.flush() if isinstance(event, Event)] == ["recompile"]
+
+
+def _recompile() -> Event:
+    extra = {"refused": False}
+    return Event("recompile", "bot.log", 1, 0, None, None, 7, "0/1", "step", "/srv/bot/model.py", 9, (), False, extra)
