@@ -335,9 +335,9 @@ The events were exact in 35 of the 40, and nothing forbidden was advised. Nearly
 recompile limits, none is of CUDA graphs: what torch itself advises for recompiles, breaks and graphs stands here already.
 
 Mended, as classes: users without a name, modules that are missing, submodules that nobody imported, a cache that Windows cannot rename, dtypes that
-a GPU cannot convert, headers that Microsoft's compiler misses, functions to exclude where the log names none, a limit without a reason where another
-thread may have another one, and torch 2.0, for which most remedies said nothing. Three keep what they had: the log does not show that another thread
-had another setting, and a backend for Apple's GPUs is torch's own.
+a GPU cannot convert, headers that Microsoft's compiler misses, functions to exclude where the log names none, and torch 2.0, for which most remedies
+said nothing. Four keep what they had: in three the log does not show that another thread had another setting, so that a higher limit there would be
+a guess, and a backend for Apple's GPUs is torch's own.
 
 ## Now
 

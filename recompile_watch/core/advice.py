@@ -382,7 +382,6 @@ MAKERS: dict[str, Callable[[Story], str | None]] = {
     "limit_key": lambda story: _limit_key(story, "recompile_limit"),
     "old_limit_key": lambda story: _limit_key(story, "cache_size_limit"),
     "printed_limit": lambda story: str(min(story.limits)) if story.limits else None,
-    "thread_limit": lambda story: str(max(story.limits) if len(story.limits) > 1 else _limit(story)),
     "raised_limit": lambda story: str(max(story.limits)) if len(story.limits) > 1 else None,
     "break_at": lambda story: story.break_at,
     "disable_line": lambda story: "; ".join(story.model.lines_for("eager")) if story.model else None,

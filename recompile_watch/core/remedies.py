@@ -23,7 +23,7 @@ PLACEHOLDERS = frozenset(
         "printed_limit", "raised_limit", "made_at", "reason", "break_at", "setting", "instead",
         "disable_line", "disable_where", "disable_caution", "mode_line", "mode_where", "mode_caution", "mend", "batch_line", "batch_where",
         "callee", "holder", "structure", "state_line", "dtype", "lr_line", "clones", "grad_line", "to_gpu", "operator", "reorder_line", "method",
-        "module", "config_module", "thread_limit",
+        "module", "config_module",
         "broken_on", "buckets", "padded", "backend", "constraint_line", "check_line", "option_line",
         "own_limit", "limit_key", "old_limit_key",
     }

@@ -26,7 +26,7 @@ EXAMPLES = {
     "mend": "unset TORCHDYNAMO_RECOMPILE_LIMIT", "batch_line": "export TOTO_SAMPLES_PER_BATCH=192",
     "batch_where": "in the environment of the process, before it starts", "setting": "TORCHDYNAMO_RECOMPILE_LIMIT",
     "callee": "model", "holder": "f, at model.py:211", "dtype": "torch.float32", "operator": "mylib::name", "method": "info",
-    "module": "setuptools", "config_module": "torch._inductor.config", "thread_limit": "64",
+    "module": "setuptools", "config_module": "torch._inductor.config",
     "structure": "# config: make the object once and pass the same one in every call, or pass what it holds (a tensor, a number)",
     "state_line": "# what the guard names: the same at warm-up and in use; put `with torch.autocast(...)` inside the compiled function",
     "lr_line": "for group in optimizer.param_groups: group['lr'] = torch.tensor(group['lr'])  # once, right behind the optimizer",
