@@ -13,10 +13,10 @@ from typing import BinaryIO
 from recompile_watch.core.errors import DeliveryError
 from recompile_watch.core.messages import Delivered, Form, Message, Outcome, Picture, Reason, Refused, Retry
 from recompile_watch.respond.addresses import Address, body_of, json_address, ping_address, secrets_of, slack_address
+from recompile_watch.respond.parent import lives_with
 from recompile_watch.respond.receivers import NO_APPRISE, form_of
 from recompile_watch.respond.wire import Greeting, Order, Task, greeting_of, order_of, outcome_line
 
-_PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _STEPS = 3  # an attempt connects, sends and waits: each may take its share of the deadline
 
 
@@ -156,12 +156,8 @@ def _settle_in(greeting: Greeting) -> None:
     os.environ.update(greeting.environment)
     for stop in (signal.SIGINT, signal.SIGTERM):  # systemd tells every process to stop; an attempt under way is the daemon's to end
         signal.signal(stop, signal.SIG_IGN)
-    if sys.platform == "linux":
-        import ctypes
-
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() != greeting.parent:
-            raise DeliveryError("the daemon is gone")
+    if not lives_with(greeting.parent, signal.SIGKILL):
+        raise DeliveryError("the daemon is gone")
 
 
 if __name__ == "__main__":

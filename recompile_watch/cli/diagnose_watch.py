@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import os
+import signal
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -12,10 +13,10 @@ from recompile_watch.cli.watch_state import only_incident, rows_of
 from recompile_watch.config import load_state_dir
 from recompile_watch.core.candidates import Candidate, advised_candidate
 from recompile_watch.core.diagnostic_runs import without_calls
-from recompile_watch.core.errors import StoreError
+from recompile_watch.core.errors import DiagnosisError, StoreError
 from recompile_watch.daemon.control import ask, found_in
 from recompile_watch.respond.diagnose_settings import DiagnoseSettings
-from recompile_watch.respond.diagnostic_process import live_with
+from recompile_watch.respond.parent import lives_with
 from recompile_watch.store import is_in_use, read_tables
 from recompile_watch.watch_config import default_state_folder
 
@@ -42,7 +43,8 @@ def advised(incident: Mapping[str, object]) -> tuple[Candidate, ...]:
 
 def as_child_of(parent: int, settings: DiagnoseSettings) -> DiagnoseSettings:
     """This process steps back and ends with the watch that started it; its workers inherit that. Raises DiagnosisError."""
-    live_with(parent)
+    if not lives_with(parent, signal.SIGTERM):
+        raise DiagnosisError(f"process {parent} is not there any more; whoever starts a diagnosis has to wait for it")
     with contextlib.suppress(OSError):  # a locked-down service may not
         os.nice(settings.nice)
     return replace(settings, nice=0)

@@ -1,6 +1,7 @@
 """``recompile-watch rules test LOG``: what each rule, on its own, finds in a log."""
 
 import argparse
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +24,7 @@ from recompile_watch.sources.read import read_blocks
 
 _EXAMPLES = 3
 _EXAMPLE_CHARS = 110
+_WIDTH = 120
 
 
 @dataclass(slots=True)
@@ -41,7 +43,7 @@ class _Yield:
 
 
 def run(arguments: argparse.Namespace, _name: tuple[str, ...]) -> int:
-    """Prints a block for each rule that found something; the others on one line."""
+    """Prints a block for each rule that found something; the others by name behind them."""
     rules = load_rules([Path(folder) for folder in arguments.rules]).rules
     sources, errors = find_sources([arguments.log])
     if errors:
@@ -78,5 +80,5 @@ def _shown(yields: list[_Yield], log: str) -> str:
     if not lines:
         lines.append(f"no rule found anything in {safe(log, 200)}")
     if silent:
-        lines.append(f"{'nothing':>8}  {', '.join(silent)}")
+        lines += textwrap.wrap(f"{'nothing':>8}  {', '.join(silent)}", _WIDTH, subsequent_indent=" " * 10, break_on_hyphens=False)
     return "\n".join(lines) + "\n"

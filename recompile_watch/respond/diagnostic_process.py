@@ -8,13 +8,11 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO
 
 from recompile_watch.core.diagnostic_runs import Failed, NotRun, RunEnd, end_of
-from recompile_watch.core.errors import DiagnosisError
 from recompile_watch.core.units import duration_text
 from recompile_watch.respond.pipes import read_ready
 from recompile_watch.respond.worker_process import MARK, kill_marked, kill_marked_now
@@ -26,7 +24,6 @@ _SWEEP_S = 5.0
 _LOOK_S = 0.1
 _NOT_RUN = 3  # exit status: inconclusive, or not run
 _WRONG = (64, 78)  # usage, configuration: the same again the next time
-_PR_SET_PDEATHSIG = 1  # linux/prctl.h
 # What a workload may need of the watch's environment. Everything else stays behind: it may hold secrets of receivers.
 _OPEN = frozenset({"PATH", "HOME", "LANG", "TZ", "TMPDIR", "VIRTUAL_ENV", "LD_LIBRARY_PATH", "HF_HOME"})
 _OPEN_PREFIXES = ("LC_", "PYTHON", "XDG_", "CUDA_", "NVIDIA_", "OMP_", "MKL_")
@@ -142,16 +139,6 @@ class DiagnosticProcess:
             _signal(child.process, signal.SIGKILL)
         is_leaving = child.told_at is not None or not _pipes(child.process)
         child.look_at = now + _LOOK_S if is_leaving else child.since + self._limit_s
-
-
-def live_with(parent: int) -> None:
-    """Ends this process when its parent does (on Linux). Raises DiagnosisError when that is gone already."""
-    if sys.platform == "linux":
-        import ctypes  # no other command needs it
-
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-    if os.getppid() != parent:
-        raise DiagnosisError(f"process {parent} is not there any more; whoever starts a diagnosis has to wait for it")
 
 
 def _ended(child: _Child) -> Ended:
