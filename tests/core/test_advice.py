@@ -594,6 +594,9 @@ def test_what_torch_explains_decides(reason: str, explanation: str, first: str) 
         ("TypeError: compile() got an unexpected keyword argument 'recompile_limit'", "setting_of_version", "upgrade_torch", "recompile_limit_kwarg"),
         ("UserWarning: Unable to hit fast path of CUDAGraphs because of pending, uninvoked backwards.", "no_grad_or_call_backward", "mark_step_begin",
          "clone_outputs"),
+        ("torch._dynamo.exc.InternalTorchDynamoError: RecursionError: maximum recursion depth exceeded", "raise_recursion_limit",
+         "exclude_from_compile", "report_pytorch_bug"),
+        ("torch._inductor.exc.InductorError: OSError: [Errno 27] File too large", "own_cache_folder", "disable_compile_process", "upgrade_torch"),
         ("RuntimeError: static input data pointer changed.", "static_address_buffers", "mode_without_cudagraphs", "clone_outputs"),
     ],
 )  # fmt: skip
@@ -759,3 +762,23 @@ def test_a_warm_up_does_not_cure_a_limit(reason: str) -> None:
 def test_not_every_longer_list_is_a_cache(guards: list[str], first: str) -> None:
     """A history, statistics, keyword arguments that come and go."""
     assert next(iter(advice(*(f"0/{n}: {guard}" for n, guard in enumerate(guards))))) == first
+
+
+@pytest.mark.parametrize(
+    ("said", "first"),
+    [
+        ('Unexpected key(s) in state_dict: "_orig_mod.weight".', "strip_compiled_prefix"),
+        ('Missing key(s) in state_dict: "_orig_mod.weight".', "use_uncompiled_module"),
+    ],
+)
+def test_which_side_has_the_prefix(said: str, first: str) -> None:
+    """A checkpoint of the compiled module for a plain one, and the other way round."""
+    log = f"RuntimeError: Error(s) in loading state_dict for Net:\n\t{said}\n"
+    assert [one.remedy for found in _told(log) for one in found.advice][:1] == [first]
+
+
+@pytest.mark.parametrize(("types", "first"), [("['str']", "reorder_logging"), ("['str', 'Size']", "remove_graph_break")])
+def test_what_is_printed_decides(types: str, first: str) -> None:
+    """torch moves texts and tensors behind the graph, and nothing else; measured with a shape."""
+    said = f"Failed to trace builtin operator\n  Explanation: Dynamo does not know how to trace builtin operator `print` with argument types {types}"
+    assert _told(f"torch._dynamo.exc.Unsupported: {said} (has_kwargs False)\n")[0].advice[0].remedy == first
