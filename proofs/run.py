@@ -94,6 +94,8 @@ PROOFS = (
     Proof("remove_graph_break", "explicit_break", "graph_break", is_quick=True),
     Proof("custom_op", "builtin_of_c", "graph_break"),
     Proof("register_fake", "fake_kernel", "graph_break"),
+    Proof("name_num_classes", "one_hot", "graph_break"),
+    Proof("register_fake", "fake_kernel_of_dynamic_shape", "graph_break"),
     Proof("allow_rnn", "recurrent", "graph_break"),
     Proof("reorder_logging", "printed", "graph_break"),
     Proof("ignore_logging", "logged", "graph_break"),

@@ -781,6 +781,37 @@ def fake_kernel(after):
     yield run(x), twice(x)
 
 
+@scenario
+def fake_kernel_of_dynamic_shape(after):
+    """The setting for such operators is on already; nothing says how large the result is."""
+    torch._dynamo.config.capture_dynamic_output_shape_ops = True
+    library = torch.library.Library("proof", "FRAGMENT")
+    library.define("positive(Tensor x) -> Tensor", tags=(torch.Tag.dynamic_output_shape,))
+    library.impl("positive", lambda x: (x > 0).nonzero(), "CPU")
+    if after:
+
+        @torch.library.register_fake("proof::positive", lib=library)
+        def _(x):
+            return x.new_empty((torch.library.get_ctx().new_dynamic_size(), x.dim()), dtype=torch.int64)
+
+    def found(x):
+        return torch.ops.proof.positive(x) + 1
+
+    run = compiled(found)
+    x = torch.tensor([1.0, -1.0, 2.0])
+    yield run(x), found(x)
+
+
+@scenario
+def one_hot(after):
+    def coded(x):
+        return (torch.nn.functional.one_hot(x, num_classes=3) if after else torch.nn.functional.one_hot(x)) + 1
+
+    run = compiled(coded)
+    x = torch.tensor([0, 2])
+    yield run(x), coded(x)
+
+
 def main():
     name, when = sys.argv[1:3]
     equal = all(torch.allclose(one, other, rtol=1e-4, atol=1e-6) for one, other in SCENARIOS[name](when == "after"))

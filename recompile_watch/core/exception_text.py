@@ -47,7 +47,8 @@ _CPP_ERROR = pattern(r"(?m)^[^\n]{0,300}?\b(?P<error>(?:fatal )?error(?: \w+)?: 
 _ANNOUNCED = pattern(r"(?:(?!CppCompileError)[A-Z]\w{0,60}(?:Error|Exception): ?){1,3}")
 _ANNOUNCES_NOTHING = pattern(r"Set TORCH|You can suppress|from user code:|The above exception|During handling|Traceback |File \"")
 _RAISED = pattern(r"[A-Z]\w{0,60}(?:Error|Exception): \S")
-# A place in a kernel, whose error stands below its source; what triton says before it shows the words of NVIDIA's assembler; an operation.
+# A place in a kernel, whose error stands below its source; what triton says before it shows the words of NVIDIA's assembler; an operation;
+# the operator whose result is not what its fake kernel said.
 _DETAILS = (
     (
         pattern(r"\bat \d+:\d+:$"),
@@ -55,6 +56,7 @@ _DETAILS = (
     ),
     (pattern(r"\bat \d+:\d+:$"), pattern(r"\n[ \t]{0,80}(?P<error>tmp\d+ = [^\n]{1,200})(?:\n[ \t]{0,200}\^|\s{0,9}\Z)")),
     (pattern(r"\brunning with fake tensors$"), pattern(r"debug context: (?P<error>unsupported operator: \S{1,200})")),
+    (pattern(r"\bexpected size \d+==\d+|wrong number of dimensions"), pattern(r"(?m)^\s{0,20}(?P<error>Error in op: \S{1,120})")),
     (pattern(r"\bNo choices to select\b"), pattern(r"(?m)^\s*(?P<error>target: \S{1,100})")),
     (pattern(r"PTX codegen error:?$"), pattern(r"(?m)^(?P<error>`?ptxas [^\n]{0,200}?\b(?:error|fatal)\s*: [^\n]{1,200})")),
 )

@@ -20,7 +20,8 @@ _LIBRARY = pattern(
 )
 _DTYPE = pattern(r"dtype mismatch\. expected (\w+)")
 _OPERATOR = pattern(
-    r"\b(?!torch\b|aten\b|prims?\b)([A-Za-z_]\w+)(?:\.|::)([A-Za-z_]\w+)(?:\.(?:default|[A-Z]\w+)\b|: attempted to run this operator)"
+    r"\b(?!torch\b|aten\b|prims?\b)([A-Za-z_]\w*)(?:\.|::)([A-Za-z_]\w*)"
+    r"(?:\.(?:default|[A-Z]\w+)\b|: attempted to run this operator|\)> ?\.? ?This is necessary|(?:\.\w+)?' with arguments from the )"
 )
 _SIZES = pattern(r"\b(?:expected|actual) (\d{1,9})\b")
 _MISSING = pattern(r"No module named '(\w{1,100})")
@@ -35,6 +36,7 @@ _OPPOSITE = {"<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _KNOWN_MODES = pattern(r"Unrecognized mode=(?P<mode>[^,\s]{1,60}), should be one of: (?P<known>[\w, -]{1,300})")
 _KNOWN_OPTIONS = pattern(r"Unexpected optimization option (?P<option>[\w.]{1,80}), known options are \[(?P<known>[^\]]*)")
 # The list of options is long, and often cut: what is not alike was not meant.
+_TYPED_OPTION = pattern(r"Unexpected type of attr (?P<option>[\w.-]{1,80}), got \w{1,80} should be (?P<type>\w{1,80})")
 _ARGUMENTS = (
     (_KNOWN_MODES, "mode", 'mode="{}"', 0.0, 'mode="reduce-overhead"'),
     (_KNOWN_OPTIONS, "option", 'options={{"{}": ...}}', 0.85, "options={...}"),
@@ -198,12 +200,16 @@ def check_line(message: str) -> str:
 
 
 def option_line(message: str) -> str:
-    """The argument of torch.compile that was meant: the known name that is most like the one that was written."""
+    """The argument of torch.compile that was meant: the known name that is most like the one that was written, a value of the right type."""
     for form, written, argument, cutoff, otherwise in _ARGUMENTS:
         match = form.search(message)
         if match is not None:
             like = get_close_matches(match[written], re.findall(r"[\w.-]+", match["known"]), 1, cutoff)
             return argument.format(like[0]) if like else otherwise
+    typed = _TYPED_OPTION.search(message)
+    if typed is not None:
+        value = "..." if typed["type"] == "NoneType" else f"{typed['type']}(...)"
+        return f'options={{"{typed["option"]}": {value}}}'
     return 'mode="reduce-overhead"'
 
 

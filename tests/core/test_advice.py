@@ -577,6 +577,11 @@ def _broken(reason: str, explanation: str, function: str = "f", file: str = "/sr
             "accept_graph_break",
         ),
         ("Observed exception", "Dynamo found no exception handler", "check_in_eager"),
+        ("Attempted to use `torch.nn.functional.one_hot` with data-dependent output shape", "Dynamo does not support this.", "name_num_classes"),
+        ("Dynamic shape operator", "Operator `aten.nonzero.default`'s output shape depends on", "capture_dynamic_output_shape_ops"),
+        ("Dynamic shape operator (no meta kernel)", "Operator `aten.nonzero.default` does not have a meta kernel", "exclude_from_compile"),
+        ("Dynamic shape operator (no meta kernel)", "Operator `acme.fuse.default` does not have a meta kernel", "register_fake"),
+        ("Attempted to use torch.use_deterministic_algorithms(warn_only=True)", "Dynamo does not support this.", "remove_graph_break"),
     ],
 )
 def test_what_torch_explains_decides(reason: str, explanation: str, first: str) -> None:
@@ -602,6 +607,49 @@ def test_what_failed_decides(line: str, first: str, also: str, never: str) -> No
     (finding,) = _told(f"{line}\n")
     keys = [one.remedy for one in finding.advice]
     assert (keys[0], also in keys, never in keys) == (first, True, False)
+
+
+WRONG_LAYOUT = """AssertionError: expected size 4==4, stride 1==5 at dim=0; expected size 5==5, stride 4==1 at dim=1
+Error in op: torch.ops.{}
+This error most often comes from a incorrect fake (aka meta) kernel for a custom op.
+"""
+
+
+FAILED = "torch._dynamo.exc.{}\n  Explanation: {}\n"
+NO_FAKE = "got RuntimeError('There was no fake impl registered for <CustomOpDef(acme::fuse)>. This is necessary for torch.compile.')"
+
+
+@pytest.mark.parametrize(
+    ("log", "first", "text"),
+    [
+        (WRONG_LAYOUT.format("acme.fuse.default"), "correct_fake_kernel", "acme::fuse"),
+        (WRONG_LAYOUT.format("aten.bmm.default"), "upgrade_torch", ""),
+        (
+            FAILED.format("Unsupported: Attempted to use `torch.nn.functional.one_hot` with data-dependent output shape", "Dynamo does not"),
+            "name_num_classes",
+            "num_classes=N",
+        ),
+        (
+            FAILED.format("Unsupported: Dynamic shape operator (no meta kernel)", "Operator `acme.fuse.default` does not have a meta kernel"),
+            "register_fake",
+            "acme::fuse",
+        ),
+        (
+            FAILED.format("Unsupported: Failed to mutate tensor data attribute to different dtype", "Dynamo only supports the same dtype"),
+            "remove_graph_break",
+            "",
+        ),
+        (
+            FAILED.format("TorchRuntimeError: RuntimeError when making fake tensor call", f"call_function acme.fuse.default(*(), **{{}}): {NO_FAKE}"),
+            "register_fake",
+            "register_fake('acme::fuse')",
+        ),
+    ],
+)
+def test_the_program_s_own_operator_is_mended(log: str, first: str, text: str) -> None:
+    """Neither a setting nor a newer torch changes what an operator's kernel says, or leaves out; of torch's own operators that is a bug."""
+    (finding,) = _told(log)
+    assert finding.advice[0].remedy == first and text in finding.advice[0].apply
 
 
 def test_what_python_brings_is_no_operator() -> None:
