@@ -782,6 +782,49 @@ def fake_kernel(after):
 
 
 @scenario
+def checked(after):
+    """With a text that is no constant torch cannot keep the assert."""
+
+    def sane(x):
+        if after:
+            torch._assert_async(x.sum() > 0, "not positive")
+        else:
+            assert x.sum() > 0, f"not positive: {x}"
+        return x * 2
+
+    run = compiled(sane)
+    x = torch.ones(4)
+    yield run(x), x * 2
+
+
+@scenario
+def branch_on_item(after):
+    """The setting for .item() keeps the number in the graph, and the branch breaks it."""
+
+    def choose(x):
+        if after:
+            return torch.where(x.any(), x + 1, x)
+        return x + 1 if bool(x.any()) else x
+
+    run = compiled(choose)
+    x = torch.ones(4)
+    yield run(x), x + 1
+
+
+@scenario
+def gradient_inside(after):
+    torch._dynamo.config.trace_autograd_ops = after
+
+    def slope(x):
+        y = (x**2).sum()
+        return torch.autograd.grad(y, x)[0] * 1.0
+
+    run = compiled(slope)
+    x = torch.ones(4, requires_grad=True)
+    yield run(x), slope(x)
+
+
+@scenario
 def fake_kernel_of_dynamic_shape(after):
     """The setting for such operators is on already; nothing says how large the result is."""
     torch._dynamo.config.capture_dynamic_output_shape_ops = True

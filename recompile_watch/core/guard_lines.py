@@ -41,6 +41,8 @@ _ARGUMENTS = (
     (_KNOWN_MODES, "mode", 'mode="{}"', 0.0, 'mode="reduce-overhead"'),
     (_KNOWN_OPTIONS, "option", 'options={{"{}": ...}}', 0.85, "options={...}"),
 )
+_CONFIG_NAMED = pattern(r"\btorch\._dynamo\.(?:config\.)?(?P<name>[a-z]\w{2,60})`?(?: ?= ?| to `?)(?P<value>True|False)\b")
+_VARIABLE_NAMED = pattern(r"\b(?P<line>TORCH[A-Z0-9_]{3,60}=\w{1,20})\b")
 _STATES = (
     ("num_threads", "torch.set_num_threads(N)"),
     ("default_dtype", "torch.set_default_dtype(torch.float32)"),
@@ -211,6 +213,21 @@ def option_line(message: str) -> str:
         value = "..." if typed["type"] == "NoneType" else f"{typed['type']}(...)"
         return f'options={{"{typed["option"]}": {value}}}'
     return 'mode="reduce-overhead"'
+
+
+def hinted_config(hint: str) -> str | None:
+    """The line for the setting of Dynamo that torch's hint names with its value; none where torch itself warns of it.
+
+    torch leaves out ``config`` in one of its hints.
+    """
+    match = _CONFIG_NAMED.search(hint) if "incorrectness" not in hint else None
+    return f"torch._dynamo.config.{match['name']} = {match['value']}" if match else None
+
+
+def hinted_variable(hint: str) -> str | None:
+    """The variable of the environment that torch's hint names with its value."""
+    match = _VARIABLE_NAMED.search(hint)
+    return match["line"] if match else None
 
 
 def state_line(guard: str) -> str:
