@@ -214,7 +214,7 @@ def _holder(story: Story) -> str:
     """The function that a decorator belongs on: one of the program's own, never one of torch or of Python."""
     name = _function(story)
     if story.kind == "compile_error" and story.function is None:
-        return 'your function that fails: the last one behind "from user code:" in the whole log (TORCHDYNAMO_VERBOSE=1)'
+        return 'your function that fails: the last behind "from user code:", "Found from" or "User stack:" in the whole log (TORCHDYNAMO_VERBOSE=1)'
     if is_of_a_library(story.file):
         return f"your own function that leads to {name} ({story.place} is a library's)"
     return f"{name}, at {story.place}" if story.place else name

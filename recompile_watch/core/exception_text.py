@@ -60,8 +60,8 @@ def _inner_first(text: str) -> str:
 _MAX_SAID = 2000  # characters of an exception's text in which something may be asked for
 # A hint whose line ends in a blank goes on below it.
 _HINT = pattern(
-    r"(?m)^[ \t]{0,40}Hint: (?P<hint>(?:Set|Change|Use|Remove(?! the `torch\._dynamo\.graph_break)|Move|Make sure|Ensure|Replace|Register|Explicitly"
-    r"|Don't|Try to|Refactor|Renaming|Simplify|Only pass|Consume|Manually|Avoid(?! calling)|Write|Fix) [^\n]{0,280}[^\s:])\r?$"
+    r"(?m)^[ \t]{0,40}Hint: (?P<hint>(?:Set|Change|Enable|Use|Remove(?! the `torch\._dynamo\.graph_break)|Move|Make sure|Ensure|Replace|Register"
+    r"|Explicitly|Don't|Try to|Refactor|Renaming|Simplify|Only pass|Consume|Manually|Avoid(?! calling)|Write|Fix) [^\n]{0,280}[^\s:])\r?$"
 )
 _ASKS = pattern(
     r"(?:^|[.!?:;)]\s|\n)\s{0,40}(?P<hint>(?:Please (?!report|file|open|see|visit|submit|create|raise|refer|let|note|upgrade|convert all)"
