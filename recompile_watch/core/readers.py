@@ -11,6 +11,7 @@ from recompile_watch.core.late import pattern
 from recompile_watch.core.prefix_grammar import GLOG
 from recompile_watch.core.records import Record
 from recompile_watch.core.sightings import Fields, Sighting, decode, sighting, text_or_none
+from recompile_watch.core.stack_frames import frames, user_code, users_own
 from recompile_watch.core.tracebacks import backend_of, failure_of, operation_of
 
 _CACHED_LINES = 10_000
@@ -24,8 +25,6 @@ _QUOTED = pattern(
 )
 _PRESSED = pattern(rb"^ ?(?:\.\.\.|\xe2\x80\xa6) (?P<guard>[^`\"\n]{2,300})")
 _MISS = pattern(rb"Cache miss due to (?:[^\n]{1,300}? previous key sizes=\[[\d,]*\]|[^\n]{1,300})")
-# A frame of a stack, not one in the comments of a printed graph.
-_FRAME = pattern(rb"(?<!# )File \"(?P<file>[^\"\n]+)\", (?:line (?P<line>\d+), )?in (?P<function>[^\n]+?)(?=\s{2,}|\n|$| [a-z_]+ ?[=(.])")
 
 
 class Reasons:
@@ -56,13 +55,6 @@ def _parse_reason_line(line: bytes, function: str | None) -> Iterator[Reason]:
             yield parse_reason(decode(part[start.end() :]), function)
         elif part[:1].isdigit() or part[:1] == b"!":
             yield parse_reason(decode(part), function)
-
-
-def frames(message: bytes) -> list[tuple[str, int | None, str]]:
-    """The stack frames in a message, outermost first: (file, line, function). Its line breaks may be spelled out."""
-    if b"\\n  " in message:
-        message = message.replace(b"\\n  ", b"\n  ")
-    return [(decode(m["file"]), int(m["line"]) if m["line"] else None, decode(m["function"]).strip()) for m in _FRAME.finditer(message)]
 
 
 def read_plain(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
@@ -158,7 +150,7 @@ def _read_graph_break(source: str, reasons_of: Reasons, record: Record, fields: 
         user = []
     same = [frame for frame in user if fields.get("file") in (None, frame[0]) and fields.get("line_no") in (None, frame[1])]
     if same:
-        fields["file"], fields["line_no"], fields["function"] = same[-1]
+        fields["file"], fields["line_no"], fields["function"] = users_own(user[: user.index(same[-1]) + 1])
     reason = fields.get("reason")
     if isinstance(reason, str):
         fields["reason"] = _first_reason_line(reason)
@@ -227,10 +219,8 @@ def _read_exception(source: str, reasons_of: Reasons, record: Record, fields: Fi
     name = fields.get("exception")
     if isinstance(name, str):
         fields["exception"] = name.rpartition(".")[2]
-    if fields.get("function") is None:
-        code = _FROM_USER_CODE.search(record.sure_message())
-        if code is not None and (stack := frames(code[0])):
-            fields["file"], fields["line_no"], fields["function"] = stack[-1]
+    if fields.get("function") is None and (place := user_code(record.sure_message())) is not None:
+        fields["file"], fields["line_no"], fields["function"] = place
     fields |= backend_of(record.message())
     return [sighting(source, record, fields)]
 
@@ -307,7 +297,6 @@ _LAST_WORDS = pattern(
     rb"(?m)^(?:from user code:|Set TORCH(?:_LOGS|DYNAMO_VERBOSE)=|Set torch\._dynamo\.config\.verbose"
     rb"|You can suppress this exception and fall|\s*\"?_orig_mod\.|While executing %|\s*target: aten\.|[^\n]*\b(?:in|out|in_out)_ptr\d+\b)"
 )
-_FROM_USER_CODE = pattern(rb"from user code:\n(?:\s+[^\n]*\n?)+")
 
 
 def _read_limit_error(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
