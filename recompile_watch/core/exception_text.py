@@ -12,8 +12,16 @@ def what_is_wrong(text: str, more: str, message: str) -> str:
 
     text, more: the exception's first line and the one below. message: the whole record.
     """
+    if not text and _ANNOUNCES_NOTHING.match(more) is None:  # what it says begins on a line of its own
+        text, more = more, ""
+    if text.endswith("Got graph break/error:") and (inner := _NESTED.search(message)) is not None:  # a higher order operator
+        text, more = inner["text"], inner["more"] or ""
+    if more.startswith("Higher Order Operator: ") and (explained := _EXPLAINED.search(message)) is not None:
+        more = explained["more"]
     if text.endswith("raised:"):
         text = more
+    elif text == "Observed exception" and (raised := _OBSERVED.search(message)) is not None:
+        text = f"{text}: {raised['error']}"
     elif text.endswith(":") and more and text.startswith("Failed running "):  # torch 2.0 to 2.6
         text = f"{more} ({text[:-1]})"
     elif more and _ANNOUNCED.fullmatch(text) is not None and _ANNOUNCES_NOTHING.match(more) is None:  # broken behind the exception's name
@@ -46,9 +54,13 @@ def _inner_first(text: str) -> str:
 _CPP_ERROR = pattern(r"(?m)^[^\n]{0,300}?\b(?P<error>(?:fatal )?error(?: \w+)?: [^\n]{1,200}|no matching function for call[^\n]{0,200})")
 _ANNOUNCED = pattern(r"(?:(?!CppCompileError)[A-Z]\w{0,60}(?:Error|Exception): ?){1,3}")
 _ANNOUNCES_NOTHING = pattern(r"Set TORCH|You can suppress|from user code:|The above exception|During handling|Traceback |File \"")
+_NESTED = pattern(r"Got graph break/error:\s*\n[ \t]*(?P<text>\S[^\n]*)(?:\n[ \t]*(?P<more>\S[^\n]*))?")
+_EXPLAINED = pattern(r"\n[ \t]*Higher Order Operator: [^\n]*\n[ \t]*(?P<more>Explanation: [^\n]+)")
+_OBSERVED = pattern(r"\n[ \t]*Developer debug context: raised exception (?P<error>[^\n]{1,200})")
 _RAISED = pattern(r"[A-Z]\w{0,60}(?:Error|Exception): \S")
 # A place in a kernel, whose error stands below its source; what triton says before it shows the words of NVIDIA's assembler; an operation.
 _DETAILS = (
+    (pattern(r"\bwhere we guessed its$"), pattern(r"(?m)^(?P<error>metadata incorrectly\.)$")),
     (
         pattern(r"\bat \d+:\d+:$"),
         pattern(r"(?m)^(?P<error>[A-Z]\w*(?:Error|Exception)\([^\n]{1,280}|(?!CompilationError: at)[A-Z]\w*(?:Error|Exception): [^\n]{1,280})"),
