@@ -278,8 +278,9 @@ def _is_aside(record: Record) -> bool:
 # Source: the calls with exc_info=True in torch 2.13.
 _DEALT_WITH = pattern(
     rb"_inductor[./](?:select_algorithm|autotune_process)\b"
-    rb"|^W.*(?:_dynamo/(?:pgo|package|precompile_context)|_inductor/(?:debug|remote_cache|triton_bundler|compile_fx_ext|codecache)"
-    rb"|_aot_autograd/autograd_cache|_functorch/partitioners|_higher_order_ops/triton_kernel_wrap)\.py"
+    rb"|^W.*(?:_dynamo/(?:pgo|package|precompile_context|eval_frame|variables/\w+)|_aot_autograd/autograd_cache|_functorch/partitioners"
+    rb"|_inductor/(?:debug|remote_cache|triton_bundler|compile_fx_ext|codecache|cpp_builder|fx_passes/\w+|compile_worker/\w+|runtime/triton_heuristics)"
+    rb"|_higher_order_ops/triton_kernel_wrap)\.py"
 )
 # Candidates of the autotuning that torch does without, and a key of a cache that cannot be made: the graph is then compiled in each start.
 # What torch caught begins in the function that caught it.

@@ -105,9 +105,9 @@ def is_command_of(event: Event, built: Event) -> bool:
 
 
 def tells_no_failure(event: Event, rule: str) -> bool:
-    """True for a traceback whose exception the log does not show, and for one that only says around what an earlier one came."""
-    is_stack_only = rule == "torch.compile_error.traceback" and event.extra.get("exception") is None
-    return is_stack_only or str(event.extra.get("message") or "").startswith("Graph break under ")
+    """True where the log does not show the exception of a traceback or of a warning, and for one that only says around what an earlier one came."""
+    is_bare = rule in ("torch.compile_error.traceback", "torch.compile_error.backward") and event.extra.get("exception") is None
+    return is_bare or str(event.extra.get("message") or "").startswith("Graph break under ")
 
 
 def is_same_place(one: Event, other: Event) -> bool:

@@ -152,6 +152,23 @@ def test_what_torch_warns_of_and_goes_on_without_is_no_failure() -> None:
     assert len(events(text.replace("_higher_order_ops/triton_kernel_wrap", "_dynamo/convert_frame"))) == 1
 
 
+def test_a_cache_that_torch_cannot_load_is_no_failure() -> None:
+    """It compiles anew, at its own level of warnings; the same words in a traceback that nobody caught are a failure."""
+    error = "RuntimeError: Compile package was created with a different PyTorch version: 2.12.0\n"
+    prefix = "W1122 10:00:00.000000 1234 torch/_dynamo/eval_frame.py:936] "
+    assert events(f"{prefix}Failed to load entry from dynamo cache\n{prefix}Traceback (most recent call last):\n{prefix}{error}") == []
+    assert len(events(error)) == 1
+
+
+def test_a_backward_that_is_put_off_is_told_once() -> None:
+    """torch warns behind the failure where a log does not keep the stack; with the stack the warning is the failure."""
+    put_off = "failed to eagerly compile backwards for dynamic, suppressing in case backwards not needed\n"
+    assert [event.get("suppressed") for event in events(ERROR + f"WARNING: {put_off}")] == [None]
+    prefix = "W1122 10:00:00.000000 1234 torch/_functorch/_aot_autograd/graph_compile.py:2384] [0/0] "
+    stack = f"{prefix}Traceback (most recent call last):\n{prefix}RuntimeError: no kernel\n"
+    assert [event.get("suppressed") for event in events(f"{ERROR}{prefix}{put_off}{stack}")] == [None, True]
+
+
 @pytest.mark.parametrize(
     ("frame", "error"),
     [
