@@ -30,6 +30,7 @@ def what_is_wrong(text: str, more: str, message: str) -> str:
         text = f"{more} ({text})"
     elif more.startswith("Explanation: "):
         text = f"{text}: {_inner_first(more.removeprefix('Explanation: '))}"
+    text = _SKIPPED.sub("skipping cudagraphs due to ", text).removesuffix(" Found from :").removesuffix(" Found from:")
     text = re.sub(r"\s{2,}", " ", text)  # tables and terminals stretch the blanks
     text = _inner_first(text).partition(" This function is either a Python builtin")[0]  # what follows is the same for every function
     if ("C++ compile error" in text or text.endswith("CppCompileError:")) and (error := _CPP_ERROR.search(message)) is not None:
@@ -54,6 +55,7 @@ def _inner_first(text: str) -> str:
 _CPP_ERROR = pattern(r"(?m)^[^\n]{0,300}?\b(?P<error>(?:fatal )?error(?: \w+)?: [^\n]{1,200}|no matching function for call[^\n]{0,200})")
 _ANNOUNCED = pattern(r"(?:(?!CppCompileError)[A-Z]\w{0,60}(?:Error|Exception): ?){1,3}")
 _ANNOUNCES_NOTHING = pattern(r"Set TORCH|You can suppress|from user code:|The above exception|During handling|Traceback |File \"")
+_SKIPPED = pattern(r"(?:(?:skipp|disabl)ing cudagraphs due to ){2,}")  # torch puts it in front of what may begin with it
 _NESTED = pattern(r"Got graph break/error:\s*\n[ \t]*(?P<text>\S[^\n]*)(?:\n[ \t]*(?P<more>\S[^\n]*))?")
 _EXPLAINED = pattern(r"\n[ \t]*Higher Order Operator: [^\n]*\n[ \t]*(?P<more>Explanation: [^\n]+)")
 _OBSERVED = pattern(r"\n[ \t]*Developer debug context: raised exception (?P<error>[^\n]{1,200})")

@@ -12,7 +12,7 @@ _FRAME = pattern(rb"(?<!# )File \"(?P<file>[^\"\n]+)\", (?:line (?P<line>\d+), )
 _STACKS = (
     pattern(rb"from user code:\n(?:\s+[^\n]*\n?)+"),
     pattern(
-        rb"(?m)^(?:User [Ss]tack(?: \(most recent call last\))?:|Found from ?:|The forward output was created here:)[ \t]*\n"
+        rb"(?m)(?:^User [Ss]tack(?: \(most recent call last\))?:|(?:^|\. )Found from ?:|^The forward output was created here:)[ \t]*\n"
         rb"(?:[ \t]+[^\n]*\n?|\n)+"
     ),
 )

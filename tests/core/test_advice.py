@@ -589,6 +589,8 @@ def test_what_torch_explains_decides(reason: str, explanation: str, first: str) 
     [
         ("RuntimeError: Detected that you are using FX to symbolically trace a dynamo-optimized function.", "use_uncompiled_module",
          "warmup_single_thread", "remove_graph_break"),
+        ("RuntimeError: Detected that you are using FX to torch.jit.trace a dynamo-optimized function.", "use_uncompiled_module",
+         "warmup_single_thread", "remove_graph_break"),
         ("torch._dynamo.exc.InternalTorchDynamoError: RuntimeError: Cannot call CUDAGeneratorImpl::current_seed during CUDA graph capture", "warmup",
          "disable_compile_process", "mode_without_cudagraphs"),
         ("TypeError: compile() got an unexpected keyword argument 'recompile_limit'", "setting_of_version", "upgrade_torch", "recompile_limit_kwarg"),

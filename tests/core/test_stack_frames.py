@@ -16,16 +16,21 @@ User stack:
     y = x.view(8, 4)
 
 """
-LOWERED = f"""torch._inductor.exc.InductorError: LoweringException: RuntimeError: no such thing
+LOWERED = """torch._inductor.exc.InductorError: LoweringException: RuntimeError: no such thing
   target: aten.sin.default
   args[0]: TensorBox(StorageBox(
     InputBuffer(name='arg0_1', layout=FixedLayout('cpu', torch.float32, size=[5], stride=[1]))
   ))
-Found from : {""}
+Found from : 
    File "/srv/bot/m.py", line 8, in forward
     return x.sin()
            ^^^^^^^
-"""
+"""  # noqa: W291
+SKIPPED = """torch._dynamo.exc.BackendCompilerFailed: backend='cudagraphs' raised:
+RuntimeError: skipping cudagraphs due to skipping cudagraphs due to cpu device (arg0_1). Found from : 
+   File "/srv/bot/m.py", line 8, in forward
+    return x.add_(1)
+"""  # noqa: W291
 GUARDED = "E1122 21:01:04.217000 19943 torch/_guards.py:375] [0/0] "
 
 
@@ -65,8 +70,8 @@ from user code:
 
 @pytest.mark.parametrize(
     "text",
-    [unknown_number(STACK), unknown_number(STACK + TRACED), unknown_number(TRACED), MARKED, guarded(MARKED), LOWERED],
-    ids=["user stack", "both", "user code", "constraint", "guard", "lowering"],
+    [unknown_number(STACK), unknown_number(STACK + TRACED), unknown_number(TRACED), MARKED, guarded(MARKED), LOWERED, SKIPPED],
+    ids=["user stack", "both", "user code", "constraint", "guard", "lowering", "cudagraph_or_error"],
 )
 def test_the_place_is_where_torch_says_it_is(text: str) -> None:
     """Behind "from user code:" as behind the other words that torch has for it."""
@@ -103,3 +108,9 @@ def test_a_break_in_torchs_own_code_is_at_the_users_line() -> None:
     ):
         (event,) = events_of_bytes(stack.format(file).encode(), "bot.log")
         assert (event["kind"], event["file"], event["line_no"]) == ("graph_break", *place)
+
+
+def test_a_skip_that_raises_says_its_reason_once() -> None:
+    """torch._inductor.config.triton.cudagraph_or_error makes an exception of the warning."""
+    (event,) = events_of_bytes(SKIPPED.encode(), "bot.log")
+    assert event["message"] == "RuntimeError: skipping cudagraphs due to cpu device (arg0_1)."
