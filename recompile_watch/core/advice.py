@@ -32,7 +32,7 @@ from recompile_watch.core.guard_lines import (
     structure_line,
 )
 from recompile_watch.core.late import pattern
-from recompile_watch.core.models import Model, ModelSetting, caution_of, where_set
+from recompile_watch.core.models import Model, ModelSetting, where_set
 from recompile_watch.core.patterns import RESUMED, SHARED_WRAPPER, varying_integer
 from recompile_watch.core.remedies import Case, Catalog, Remedy
 from recompile_watch.core.rules import Pattern
@@ -77,6 +77,7 @@ class Story:
     to paste against a mistake in an env file. batch: what sets the size of its model's batches. stage: where in the compiler
     it failed (``tracebacks.Failure``). limit: the recompile limit that the function ran into, if the log prints it.
     is_accumulated: it is the limit of all entries of the code. backend: the one whose own code raised, where it is not torch's.
+    lines: of a graph break: all on which it happened.
     """
 
     kind: str
@@ -98,6 +99,7 @@ class Story:
     limit: int | None = None
     is_accumulated: bool = False
     backend: str | None = None
+    lines: tuple[int, ...] = ()
 
     @property
     def newest(self) -> str:
@@ -197,7 +199,9 @@ def _callee(story: Story) -> str:
 def _made_at(story: Story) -> str:
     if story.place is None:
         return "inside the compiled function"
-    return f"in your own code that leads to {story.place}" if is_of_a_library(story.file) else f"at {story.place}"
+    others = ", ".join(str(line) for line in story.lines if line != story.line_no)
+    place = f"{story.place} (also on line {others})" if others else story.place
+    return f"in your own code that leads to {place}" if is_of_a_library(story.file) else f"at {place}"
 
 
 def _holder(story: Story) -> str:
@@ -316,32 +320,6 @@ def _marks(story: Story, call: str) -> str | None:
     return "; ".join(dict.fromkeys(found)) or None
 
 
-def _where_set(model: Model | None, *does: str) -> str | None:
-    """Where the first of these settings that the model has takes effect."""
-    found = next((setting for one in does if model is not None and (setting := model.setting(one)) is not None), None)
-    return where_set(found) if found is not None else None
-
-
-def _caution(model: Model | None, *does: str) -> str | None:
-    """What to beware of with that setting, and with the model."""
-    found = next((setting for one in does if model is not None and (setting := model.setting(one)) is not None), None)
-    if model is None or found is None:
-        return None
-    by_default = f"{model.title} is eager unless {found.use} is set: there is no switch to disable it." if _has_no_switch(model, found) else ""
-    said = " ".join(text for text in (by_default, caution_of(found), model.caution) if text)
-    return said or f"Check in the log that {model.title} ran as wanted."
-
-
-def _halved(batch: ModelSetting) -> str | None:
-    """The line that halves a batch; None where the profile does not name its default."""
-    default = batch.default or ""
-    return f"export {batch.use}={max(1, int(default) // 2)}" if default.isascii() and default.isdigit() else None
-
-
-def _has_no_switch(model: Model, found: ModelSetting) -> bool:
-    return found.does == "enable" and model.default == "eager"
-
-
 # How each placeholder is made of a story; None where the log does not show it.
 MAKERS: dict[str, Callable[[Story], str | None]] = {
     "function": _function,
@@ -385,12 +363,12 @@ MAKERS: dict[str, Callable[[Story], str | None]] = {
     "raised_limit": lambda story: str(max(story.limits)) if len(story.limits) > 1 else None,
     "break_at": lambda story: story.break_at,
     "disable_line": lambda story: "; ".join(story.model.lines_for("eager")) if story.model else None,
-    "disable_where": lambda story: _where_set(story.model, "disable", "enable"),
-    "disable_caution": lambda story: _caution(story.model, "disable", "enable"),
+    "disable_where": lambda story: story.model.where_set("disable", "enable") if story.model else None,
+    "disable_caution": lambda story: story.model.caution_with("disable", "enable") if story.model else None,
     "mode_line": lambda story: story.model.mode_line if story.model else None,
-    "mode_where": lambda story: _where_set(story.model, "mode"),
-    "mode_caution": lambda story: _caution(story.model, "mode"),
-    "batch_line": lambda story: _halved(story.batch) if story.batch else None,
+    "mode_where": lambda story: story.model.where_set("mode") if story.model else None,
+    "mode_caution": lambda story: story.model.caution_with("mode") if story.model else None,
+    "batch_line": lambda story: story.batch.halved if story.batch else None,
     "batch_where": lambda story: where_set(story.batch) if story.batch else None,
     "setting": lambda story: story.setting,
     "instead": lambda story: story.instead,

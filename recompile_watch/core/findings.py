@@ -27,10 +27,15 @@ _NUMBERED = pattern(r"\b[A-Za-z_]*\d\w*")  # inductor numbers its buffers and ke
 _CRITICAL = frozenset({LIMIT_KIND, "recompile_limit_error", "recompile_forbidden", "cudagraph_overwritten_error"})
 _WARNING = frozenset(
     {
-        "cudagraph_skip", "cudagraph_rerecord", "cudagraph_dynamic_shapes_warning", "cudagraph_pending_backward_warning",
+        "cudagraph_skip", "cudagraph_dynamic_shapes_warning", "cudagraph_pending_backward_warning",
         "flex_attention_eager_fallback",
     }
 )  # fmt: skip
+# The fields by which problems of these kinds are told apart.
+_TOLD_BY = {
+    "recompile_forbidden": ("stance",), "synthetic_quote": ("symbol",), "inverted_prediction": ("symbol",), "mode_drift": ("title",),
+    "compile_mode": ("model", "compiled", "mode"),
+}  # fmt: skip
 _CONTRADICTIONS = frozenset({"mode_drift", "limit_not_in_force"})  # two places that do not agree are one finding
 # The events that only count or stand in a series; every other kind, a user's own included, becomes a finding, and of the
 # times of compilations the long ones.
@@ -135,8 +140,8 @@ class Wording:
         match kind:
             case "recompile":
                 return _recompile_severity(group, headroom)
-            case "graph_break":
-                return "warning" if group.worst_process >= LOOP_BREAKS else "info"
+            case "graph_break" if group.worst_process >= LOOP_BREAKS:
+                return "warning"
             case "compile_error" if group.first.extra.get("suppressed"):
                 return "warning"
             case "compile_mode":
@@ -198,17 +203,15 @@ def gathered(events: Iterable[Event]) -> list[Group]:
 def _subject(kind: str, event: Event) -> str:
     extra = event.extra
     reason = event.reasons[0].text if event.reasons else ""
+    if kind in _TOLD_BY:
+        return " ".join(str(extra.get(name)) for name in _TOLD_BY[kind])
     match kind:
         case "recompile_limit_hit" | "recompile_limit_error":
             # The reason differs from process to process; the problem is the function that is at its limit.
             which = "accumulated" if is_accumulated(extra.get("limit_name")) else ""
             return which if event.function or not reason else f"{which} {normalised(reason)}"
-        case "recompile_forbidden":
-            return str(extra.get("stance"))
         case "compile_error":
             return f"{extra.get('exception')} {_NUMBERED.sub('N', normalised(str(extra.get('message') or '')))}".rstrip()
-        case "synthetic_quote" | "inverted_prediction":
-            return str(extra.get("symbol"))
         case "forecast_failure":
             return f"{extra.get('model')} {extra.get('cause') or normalised(str(extra.get('message') or ''))}"
         case "out_of_memory" | "cpu_fallback":
@@ -217,14 +220,18 @@ def _subject(kind: str, event: Event) -> str:
             return " ".join(str(extra[name]) for name in ("setting", "cause") if extra.get(name))
         case "recompile_limit_set" | "limit_not_in_force":
             return f"{extra.get('limit')} {extra.get('raised') or ''}".strip()
-        case "mode_drift":
-            return str(extra.get("title"))
-        case "compile_mode":
-            return f"{extra.get('model')} {extra.get('compiled')} {extra.get('mode')}"
+        case "graph_break" | "cudagraph_rerecord":
+            return normalised(_with_what_it_did(reason, extra))
         case "flex_attention_eager_fallback" | "cudagraph_dynamic_shapes_warning" | "cudagraph_overwritten_error" | "profiler_report":
             return ""
     message = extra.get("message")
     return normalised(reason or (message if isinstance(message, str) else ""))
+
+
+def _with_what_it_did(reason: str, extra: Mapping[str, object]) -> str:
+    """A reason, with what torch met and what became of it."""
+    marks = (name for name in ("skipped", "raised") if extra.get(name))
+    return " ".join(str(part) for part in (reason, extra.get("operation"), *marks) if part)
 
 
 def cause_of(event: Event) -> str | None:

@@ -13,7 +13,9 @@ MAX_PROCESSES = 256
 MAX_NAMES = 200
 MAX_GUARDS = 64
 # Besides kind, place and guard: all that a subject is made of.
-SUBJECT_FIELDS = ("limit_name", "stance", "exception", "symbol", "model", "cause", "message", "compiled", "mode", "setting")
+SUBJECT_FIELDS = (
+    "limit_name", "stance", "exception", "symbol", "model", "cause", "message", "compiled", "mode", "setting", "operation", "skipped", "raised",
+)  # fmt: skip
 _VALUES = ("limit", "limit_name", "instances", "distinct_sizes")
 Process = tuple[str, int | None, int | None, int | None]
 
@@ -169,6 +171,11 @@ class Group:
     def worst_process(self) -> int:
         """Most events in one process."""
         return max(self.processes.values(), default=0)
+
+    @property
+    def lines(self) -> tuple[int, ...]:
+        """The lines of code that its events are about, ascending."""
+        return tuple(sorted({line for *_, line in self.processes if line is not None}))
 
     @property
     def phase(self) -> str:

@@ -4,7 +4,7 @@ The profiles are TOML (``rules/models``, and the user's own with ``--models``); 
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -63,6 +63,12 @@ class ModelSetting:
             return True
         return False if word in self.off or not self.off else None
 
+    @property
+    def halved(self) -> str | None:
+        """The line that halves a batch; None where the profile does not name its default."""
+        default = self.default or ""
+        return f"export {self.use}={max(1, int(default) // 2)}" if default.isascii() and default.isdigit() else None
+
 
 @dataclass(frozen=True, slots=True)
 class Model:
@@ -89,6 +95,24 @@ class Model:
     def setting(self, does: str) -> ModelSetting | None:
         """Its setting that does this."""
         return next((setting for setting in self.settings if setting.does == does), None)
+
+    def where_set(self, *does: str) -> str | None:
+        """Where the first of these settings that it has takes effect, in words."""
+        found = self._first(does)
+        return where_set(found) if found is not None else None
+
+    def caution_with(self, *does: str) -> str | None:
+        """What to beware of with that setting, and with the model."""
+        found = self._first(does)
+        if found is None:
+            return None
+        has_no_switch = found.does == "enable" and self.default == "eager"
+        by_default = f"{self.title} is eager unless {found.use} is set: there is no switch to disable it." if has_no_switch else ""
+        said = " ".join(text for text in (by_default, caution_of(found), self.caution) if text)
+        return said or f"Check in the log that {self.title} ran as wanted."
+
+    def _first(self, does: Iterable[str]) -> ModelSetting | None:
+        return next((setting for one in does if (setting := self.setting(one)) is not None), None)
 
     def lines_for(self, mode: str) -> tuple[str, ...]:
         """What to paste, in this order, so that it runs in a mode, whatever was set before; empty where its wrapper cannot be told.

@@ -112,6 +112,8 @@ def typed(text: str, kind: str) -> object:
             case "float" | "optional_float":
                 value = float(text.replace(",", ""))
                 return None if isinf(value) else value
+            case "flag":
+                return True  # the text stands there
             case "bool":
                 return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}.get(text.lower())
     except ValueError:

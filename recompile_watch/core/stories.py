@@ -80,6 +80,7 @@ class Stories:
             model, break_at, setting, text_or_none(first.extra.get("why")) or self._catalog.ineffective.get(setting or ""),
             text_or_none(first.extra.get("mend")), self._catalog.models.batch_of(model), text_or_none(first.extra.get("stage")),
             limit, is_accumulated(limit_name), text_or_none(first.extra.get("backend")) if told.key.kind == "compile_error" else None,
+            group.lines if told.key.kind == "graph_break" else (),
         )  # fmt: skip
 
     def is_raised(self, group: Group) -> bool:

@@ -139,6 +139,38 @@ def test_graph_breaks_in_a_loop_warn() -> None:
     assert only(breaks).severity == "warning"
 
 
+def graph_break(line_no: int, operation: str, **fields: object) -> Event:
+    """A break in f for the reason that most untraceable calls share."""
+    reason = Reason(None, "Failed to trace builtin operator", "other")
+    return event("graph_break", line_no, function="f", file=FILE, line_no=line_no, reasons=(reason,), operation=operation, **fields)
+
+
+def test_breaks_at_different_calls_are_different_problems() -> None:
+    """The same call on two lines is one problem, whose advice names both lines."""
+    breaks = [graph_break(5, "print"), graph_break(7, "open"), graph_break(9, "print")]
+    findings = report_of(breaks, catalog=load_catalog()).findings
+    assert [(one.count, one.title.rpartition(": ")[2]) for one in findings] == [(2, "print"), (1, "open")]
+    assert f"at {FILE}:5 (also on line 9)" in findings[0].advice[0].apply
+    assert f"at {FILE}:7: " in findings[1].advice[0].apply
+
+
+def test_what_torch_skips_is_worse_than_a_break() -> None:
+    """A function that runs in eager mode as a whole is no function cut in two."""
+    skipped, broken = only([graph_break(5, "print", skipped=True)]), only([graph_break(5, "print")])
+    assert (skipped.severity, broken.severity) == ("warning", "info")
+    assert "the whole compiled function around it runs in eager mode" in skipped.consequence and "cut in two graphs" in broken.consequence
+
+
+def test_a_rule_says_how_bad_its_own_event_is() -> None:
+    """One recording of a CUDA graph is a note, too many are a warning, an address that may not change is the end of the call."""
+    moved = (Reason(None, "static input data pointer changed", "other"),)
+    often = event("cudagraph_rerecord", reasons=moved, limit=128)
+    once, raised = event("cudagraph_rerecord", reasons=moved, once=True), event("cudagraph_rerecord", 9, reasons=moved, raised=True)
+    assert [only([one]).severity for one in (once, often, raised)] == ["info", "warning", "critical"]
+    assert {one.severity for one in report_of([once, raised]).findings} == {"info", "critical"}
+    assert only([event("graph_break", reasons=moved, backend_failed=True)]).severity == "warning"
+
+
 @pytest.mark.parametrize(
     ("kind", "extra"),
     [("quote", {"symbol": "A"}), ("gpu_memory", {}), ("inference", {}), ("order", {}), ("plan", {}), ("compile_time", {}), ("model_load", {})],
