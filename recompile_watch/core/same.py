@@ -30,7 +30,7 @@ TAILS = frozenset(
     }
 )
 # Exceptions of the compiler that it raises again as another one, what begins the name of those of the code that Dynamo traces, and the others.
-_WRAPPED = frozenset({"ConstraintViolationError", "DataDependentOutputException", "DynamicOutputShapeException"})
+_WRAPPED = frozenset({"ConstraintViolationError", "DataDependentOutputException", "DynamicOutputShapeException", "GuardOnDataDependentSymNode"})
 _OBSERVED = "Observed"
 _WRAPPING = frozenset({"UserError", "Unsupported", "TorchRuntimeError", "BackendCompilerFailed", "InternalTorchDynamoError", "InductorError"})
 LOGGED = "torch.compile_error.guard"  # the rule for a guard that could not be made: torch logs the failure, and then raises it

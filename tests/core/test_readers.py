@@ -349,5 +349,6 @@ def test_an_exception_that_torch_raises_again_as_another_one_is_one_failure() ->
         ([violated, violated], ["ConstraintViolationError"] * 2),
         ([violated, UNHANDLED], ["ConstraintViolationError", "Unsupported"]),
         ([shape, failed, broke], ["Unsupported"]),
+        ([CAUSE, failed.replace("aten.nonzero.default\n", UNKNOWN), ERROR, CAUSE, ERROR], ["UserError", "UserError"]),
     ):
         assert [event["exception"] for event in events(BETWEEN.join(text))] == names
