@@ -73,6 +73,8 @@ PROOFS = (
     Proof("compile_once", "compile_in_a_loop", "backend_match"),
     Proof("stable_arg_structure", "structure", "type_identity"),
     Proof("static_cache", "growing_list", "container_length"),
+    Proof("pass_derived_value", "list_index", "int_value"),
+    Proof("fill_outside", "history", "container_length"),
     Proof("drop_unused_argument", "dict_keys", "dict_keys"),
     Proof("tensor_wrap_scalar", "globals_as_tensors", "closure_or_global"),
     Proof("contiguous_layout", "layout", "stride_mismatch"),

@@ -448,6 +448,40 @@ def growing_list(after):
 
 
 @scenario
+def list_index(after):
+    """A number that torch makes dynamic and the list fixes again, against the list's item as a tensor."""
+    steps = [10.0 - number for number in range(12)]
+    by_number, by_item = compiled(lambda x, number: x * steps[number]), compiled(lambda x, item: x * item)
+    x = torch.ones(4)
+    for number, step in enumerate(steps):
+        yield by_item(x, torch.tensor(step)) if after else by_number(x, number), x * step
+
+
+class Model:
+    """Keeps what it computed, in the compiled code or behind it."""
+
+    def __init__(self):
+        self.losses = []
+
+    def loss(self, x):
+        return x.square().mean()
+
+    def kept_loss(self, x):
+        self.losses.append(self.loss(x))
+        return self.losses[-1]
+
+
+@scenario
+def history(after):
+    """A list that the compiled code appends to, against one that is filled with what it returns."""
+    model = Model()
+    run = compiled(model.loss if after else model.kept_loss)
+    for number in range(12):
+        x = torch.full((4,), float(number))
+        yield run(x), model.loss(x)
+
+
+@scenario
 def dict_keys(after):
     def masked(inputs):
         mask = inputs.get("mask")

@@ -13,6 +13,7 @@ from recompile_watch.core.engine import SourceEngine, Tally
 from recompile_watch.core.errors import SourceError
 from recompile_watch.core.members import Member
 from recompile_watch.core.parts import Part, PartReader, PartReading, agree, numbered
+from recompile_watch.core.printed_version import printed_version
 from recompile_watch.core.records import BEFORE_BYTES
 from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.scan import Matcher
@@ -115,10 +116,11 @@ class Survey:
 
     def _in_parts(self, reading: SourceReading, size: int) -> Iterator[list[Item]]:
         source = reading.source
-        shape = shape_of(b"".join(read_range(source.path, 0, HEAD_BYTES)))
+        head = b"".join(read_range(source.path, 0, HEAD_BYTES))
+        shape = shape_of(head)
         context = Context(TimeResolver(self._options.times(source), shape.first_date, shape.offset_s))
         reader = PartReader(source.path, self._rules, self._matcher, self._options.bulk)
-        lines, tally = 0, Tally(size)
+        lines, tally = 0, Tally(size, torch_version=printed_version(head))
         held: tuple[Part, PartReading] | None = None
         for part, part_reading in self._readings(reader, source.path, _parts(source.path, size, self._options.jobs)):
             if held is not None:

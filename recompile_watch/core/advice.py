@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from recompile_watch.core.compile_id import entry_number
 from recompile_watch.core.events import Reason
 from recompile_watch.core.guard_lines import (
     SIZE,
@@ -77,7 +78,7 @@ class Story:
     to paste against a mistake in an env file. batch: what sets the size of its model's batches. stage: where in the compiler
     it failed (``tracebacks.Failure``). limit: the recompile limit that the function ran into, if the log prints it.
     is_accumulated: it is the limit of all entries of the code. backend: the one whose own code raised, where it is not torch's.
-    lines: of a graph break: all on which it happened.
+    lines: of a graph break: all on which it happened. others: guards of the same class on which the function failed as well.
     """
 
     kind: str
@@ -100,6 +101,7 @@ class Story:
     is_accumulated: bool = False
     backend: str | None = None
     lines: tuple[int, ...] = ()
+    others: tuple[Reason, ...] = ()
 
     @property
     def newest(self) -> str:
@@ -228,6 +230,13 @@ def _variants(story: Story) -> int:
     return max(len({guard.text for guard in story.guards}), entries) + 1
 
 
+def _first_dtype(story: Story) -> str:
+    """The dtype of the oldest cache entry that the log names, a floating one before any other: weights are not cast to integers."""
+    guards = sorted((*story.guards, *story.others), key=lambda guard: entry_number(guard.entry))
+    named = [dtype_named(guard.text) for guard in guards if guard.cause == "dtype_mismatch"]
+    return next((name for name in named if "float" in name), named[0] if named else dtype_named(story.oldest))
+
+
 def _limit(story: Story) -> int:
     """A limit that has room for all variants, and more than the one that was too low."""
     return max(16, 8 * -(-_variants(story) // 8), 2 * (story.limit or 0), *story.limits)
@@ -261,7 +270,7 @@ def _to_gpu(story: Story) -> str:
 
 def _sources(story: Story) -> list[str]:
     """The sources of the guards as torch names them, each with its root wrapped: ``L['kv_cache']._current_idx[7]``."""
-    found = [source for guard in story.guards if (source := rooted(source_text(guard.text))) is not None]
+    found = [source for guard in (*story.guards, *story.others) if (source := rooted(source_text(guard.text))) is not None]
     if "per_layer_index" in story.patterns and len(set(found)) == 1:  # only the last layer was printed: those before it had their entries
         found = _layers_before(found[0])
     return list(dict.fromkeys(found))[:MAX_SOURCES]
@@ -312,7 +321,7 @@ def _padded(story: Story) -> str:
 def _marks(story: Story, call: str) -> str | None:
     """``torch._dynamo.mark_dynamic(x, 0)``, one for each tensor and dimension whose size changed."""
     found = []
-    for guard in story.guards:
+    for guard in (*story.guards, *story.others):
         match = TENSOR.match(guard.text) or SIZE.match(guard.text)
         name = _named(story, match["source"]) if match and match["dim"] is not None else None
         if match is not None and name is not None:
@@ -329,7 +338,7 @@ MAKERS: dict[str, Callable[[Story], str | None]] = {
     "holder": _holder,
     "structure": lambda story: structure_line(story.newest[:MAX_GUARD_CHARS]),
     "state_line": lambda story: state_line(story.newest),
-    "dtype": lambda story: dtype_named(story.oldest),
+    "dtype": _first_dtype,
     "lr_line": lambda story: lr_line(story.newest),
     "clones": _clones,
     "grad_line": _grad_line,

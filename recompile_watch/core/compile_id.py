@@ -35,6 +35,12 @@ def parse_compile_id(text: str) -> CompileId | None:
     return CompileId(part["autograd"], part["frame"], part["compile"], part["attempt"] or 0)
 
 
+def entry_number(text: str | None) -> int:
+    """Which cache entry of its frame a compile id names; -1 where it names none."""
+    parsed = parse_compile_id(text) if text else None
+    return parsed.frame_compile if parsed is not None and parsed.frame_compile is not None else -1
+
+
 def without_attempt(text: str) -> str:
     """The compile id without the restart suffix: ``"6/8_1"`` is still the compile ``"6/8"``."""
     return text.partition("_")[0]

@@ -9,6 +9,7 @@ from recompile_watch.core.bulk import Bulk, BulkReader
 from recompile_watch.core.context import Context, Item
 from recompile_watch.core.detect import Detector
 from recompile_watch.core.lines import LineReader
+from recompile_watch.core.printed_version import printed_version
 from recompile_watch.core.record_order import RecordOrder
 from recompile_watch.core.records import Record
 from recompile_watch.core.rows import Rows
@@ -44,6 +45,7 @@ class SourceEngine:
         self._reader: _LogReader | TraceReader | None = None
         self._context = Context(TimeResolver(options))
         self._read = 0
+        self._printed_version: str | None = None
 
     def feed(self, block: bytes) -> list[Item]:
         """Takes the next bytes, any number of them."""
@@ -72,7 +74,7 @@ class SourceEngine:
         """What was read so far."""
         if self._reader is None:
             return Tally(self._read)
-        version = self._reader.torch_version if isinstance(self._reader, TraceReader) else None
+        version = self._reader.torch_version if isinstance(self._reader, TraceReader) else self._printed_version
         return Tally(self._read, self._reader.lines, dict(self._reader.unread), version)
 
     def _start(self) -> list[Item]:
@@ -80,6 +82,7 @@ class SourceEngine:
         held = b"".join(self._head)
         self._head = []
         shape = shape_of(held[:HEAD_BYTES])
+        self._printed_version = printed_version(held[:HEAD_BYTES])
         self._context = Context(TimeResolver(self._options, shape.first_date, shape.offset_s))
         if is_trace(held):
             self._reader = TraceReader(self._source)

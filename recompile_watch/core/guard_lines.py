@@ -90,6 +90,10 @@ _STRUCTURE = tuple(
             "# {name}: as many entries in every call: pad it, or pass one stacked tensor",
         ),
         (
+            r"(?P<name>[\w.\[\]'\"]+) == (?:\{|frozenset\()",
+            "# {name}: pass the same set in every call, or what it selects (a tensor, a mask)",
+        ),
+        (
             r"Duplicate tensors? found",
             "# the same tensor in the same places in every call, or tensors of their own in every call",
         ),
@@ -257,7 +261,7 @@ def code_name(source: str) -> str | None:
 
     None for what code cannot name, such as a value on the stack that a graph break hands over (``___stack0``).
     """
-    source = re.sub(r"^[LG]\['(\w+)'\]", r"\1", source)
+    source = re.sub(r"^[LG]\['(\w+)'\]", r"\1", source).removeprefix("__import___main__.")
     source = re.sub(r"\._(?:modules|parameters|buffers)\['(\d+)'\]", r"[\1]", source)
     source = re.sub(r"\._(?:modules|parameters|buffers)\['(\w+)'\]", r".\1", source)
     return source if re.fullmatch(r"(?!___)\w+(?:\.\w+|\[\d+\]|\['[\w.-]+'\])*", source) else None

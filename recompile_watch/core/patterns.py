@@ -7,7 +7,7 @@ chance.
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from recompile_watch.core.compile_id import parse_compile_id
 from recompile_watch.core.events import Reason
@@ -67,7 +67,7 @@ def patterns_of(guards: Sequence[Reason], *, function: str | None, worst_process
         is_rising = len(values) >= MIN_STEPS and min(steps) > 0
         if is_rising and steps == {1} and _is_index(template, position):
             found.add("per_layer_index")
-        elif is_rising and not _is_index(template, position):
+        elif is_rising and not _is_index(template, position) and _never_returns(texts):
             found.add("growing_value")
     elif len(guards) == 1 and _names_its_entry(guards[0]):
         found.add("per_layer_index")
@@ -76,6 +76,11 @@ def patterns_of(guards: Sequence[Reason], *, function: str | None, worst_process
         if any(_TO_ZERO_OR_ONE.search(text) for text in texts):
             found.add("to_zero_or_one")
     return frozenset(found)
+
+
+def _never_returns(texts: Sequence[str]) -> bool:
+    """True when no text comes again behind another one: what grows does not shrink."""
+    return len([one for one, _ in groupby(texts)]) == len(set(texts))
 
 
 def _key_patterns(text: str) -> set[str]:

@@ -35,6 +35,7 @@ PATTERNS = frozenset(
         "duck_sizing", "several_backends", "benchmark", "of_torch", "few_variants", "gradient_output",
         "limit_raised_elsewhere", "cascade", "other_parameter_sizes", "learned_again",
         "beside_the_model", "shared_wrapper", "raised", "other_device", "inference_tensor", "autocast_keys", "lazy_view", "foreign_backend",
+        "fixed_by_code",
     }
 )  # fmt: skip
 _TEXTS = ("title", "apply", "where", "expect", "caution")

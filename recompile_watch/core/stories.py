@@ -1,16 +1,17 @@
 """Groups become stories: what the log shows about each finding, gathered from all groups of the same function."""
 
 from collections.abc import Collection, Iterable, Sequence
+from itertools import chain
 
 from recompile_watch.core.advice import Story
 from recompile_watch.core.causes import parse_reason
-from recompile_watch.core.compile_id import parse_compile_id
+from recompile_watch.core.compile_id import entry_number
 from recompile_watch.core.events import Event, Reason, is_accumulated
 from recompile_watch.core.findings import DEFAULT_LIMIT, LIMIT_KIND, cause_of
 from recompile_watch.core.fingerprint import normalised
 from recompile_watch.core.groups import Group, GroupKey
 from recompile_watch.core.late import pattern
-from recompile_watch.core.patterns import RESUMED, patterns_of
+from recompile_watch.core.patterns import DYNAMIC_BY_ITSELF, RESUMED, patterns_of
 from recompile_watch.core.remedies import Catalog
 from recompile_watch.core.same import PAIR_BYTES
 from recompile_watch.core.sightings import text_or_none
@@ -25,6 +26,7 @@ _NEW_SOURCE = pattern(
     r"tensor '(?![LG]\[|___)\w[^']*' (?:size|stride|dtype|rank|requires_grad) mismatch|___check_(?:obj|type)_id\((?![LG]\[|___)"
     r"|(?!(?:[LG]\[|___|torch\b|utils_device))\w[\w.]* == "
 )
+_ON_WHAT = pattern(r"(?:\. expected | == |: ).*$")  # behind what a guard is on
 _RECOMPILES = ("recompile", LIMIT_KIND, "recompile_limit_error")
 
 
@@ -80,7 +82,7 @@ class Stories:
             model, break_at, setting, text_or_none(first.extra.get("why")) or self._catalog.ineffective.get(setting or ""),
             text_or_none(first.extra.get("mend")), self._catalog.models.batch_of(model), text_or_none(first.extra.get("stage")),
             limit, is_accumulated(limit_name), text_or_none(first.extra.get("backend")) if told.key.kind == "compile_error" else None,
-            group.lines if told.key.kind == "graph_break" else (),
+            group.lines if told.key.kind == "graph_break" else (), self._others(group, guards),
         )  # fmt: skip
 
     def is_raised(self, group: Group) -> bool:
@@ -124,12 +126,26 @@ class Stories:
             return ()
         return self._best((group.key.function, group.key.file)).get(self._subject(newest[0]), ())
 
+    def _others(self, group: Group, guards: Sequence[Reason]) -> tuple[Reason, ...]:
+        """The guards of the same class on which the same function failed beside these: further sizes, numbers, dtypes."""
+        if not guards or group.key.kind not in _RECOMPILES:
+            return ()
+        cause = guards[-1].cause
+        alike: dict[str, dict[str, Reason]] = {}
+        for one in self._of_function.get((group.key.function, group.key.file), []):
+            for guard in (*one.guards, *one.widest):
+                if guard.cause == cause:
+                    alike.setdefault(_ON_WHAT.sub("", guard.text), {}).setdefault(guard.text, guard)
+        least = 2 if cause in DYNAMIC_BY_ITSELF and group.key.kind == "recompile" else 1  # one change of a size is torch's own step
+        return tuple(guard for found in alike.values() if len(found) >= least for guard in found.values())
+
     def _best(self, place: tuple[str | None, str | None]) -> dict[str, tuple[Reason, ...]]:
         """For each kind of guard of one function the group's list that shows most of them, oldest first."""
         best = self._best_of.get(place)
         if best is None:
             best = self._best_of[place] = {}
-            for guards in (guards for one in self._of_function.get(place, []) for guards in (one.guards, sorted(one.widest, key=_entry))):
+            groups = self._of_function.get(place, [])
+            for guards in chain.from_iterable((one.guards, sorted(one.widest, key=_entry)) for one in groups):
                 alike: dict[str, list[Reason]] = {}
                 for guard in guards:
                     alike.setdefault(self._subject(guard), []).append(guard)
@@ -160,6 +176,8 @@ class Stories:
             found.add("other_parameter_sizes")
         if group.key.kind == "recompile" and group.worst_process <= FEW and self._limit_of(group)[0] is None:
             found.add("few_variants")
+        if any(event.extra.get("fixed_by") for event in (group.first, group.last)):
+            found.add("fixed_by_code")
         if group.key.kind == "recompile" and group.starts > 1:
             found.add("learned_again")
         if group.first.extra.get("output") == "gradient":
@@ -189,9 +207,8 @@ def _distinct(guards: Sequence[Reason]) -> int:
     return len({guard.text for guard in guards})
 
 
-def _entry(reason: Reason) -> int:
-    parsed = parse_compile_id(reason.entry) if reason.entry else None
-    return parsed.frame_compile if parsed is not None and parsed.frame_compile is not None else -1
+def _entry(guard: Reason) -> int:
+    return entry_number(guard.entry)
 
 
 def _message(event: Event) -> str:

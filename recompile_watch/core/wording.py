@@ -95,6 +95,7 @@ PATTERNS = {
     "inference_tensor": "the tensor was made under torch.inference_mode(), or ceased to be",
     "autocast_keys": "autocast was switched, which older versions show on each tensor",
     "foreign_backend": "the backend is not one of torch's",
+    "fixed_by_code": "torch had made the number dynamic, and the code fixed it",
     "lazy_view": "the tensor is a conjugated or negated view, or ceased to be",
 }
 # What failed, by the stage that a traceback shows; the rules say it for those that have a message of their own.

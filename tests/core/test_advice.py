@@ -708,3 +708,60 @@ def test_torch_2_0_gets_advice() -> None:
     story = Story("compile_error", None, "forward", "/srv/model.py", 9, "InternalTorchDynamoError: no", (), frozenset())
     found = {one.remedy: one.apply for one in advise(story, CATALOG, exactly((2, 0)))}
     assert found["exclude_from_compile"].startswith("@torch._dynamo.disable") and "upgrade_torch" in found
+
+
+_LIST_INDEX = "  # self.heads[n](x)  # m.py:6 in f (_dynamo/variables/lists.py:174 in getitem_const)"
+_STATIC = "  # return x * n  # m.py:6 in f"
+
+
+def test_a_number_that_the_code_fixes_is_not_made_dynamic() -> None:
+    """Measured: with a list's index dynamic sources change nothing; torch says in a second place what fixed the number."""
+    blocks = "".join(_block(number, f"n == {number}{_LIST_INDEX}") for number in range(1, 8))
+    refused = _told(blocks + _hit(8, "recompile_limit", f"0/7: n == 9{_LIST_INDEX}"))
+    assert {one.advice[0].remedy for one in refused} == {"pass_derived_value"}
+    assert not {"dynamic_sources_env", "allow_unspec_int_on_nn_module", "tensor_wrap_scalar"} & {
+        one.remedy for found in refused for one in found.advice
+    }
+    assert _told(_hit(8, "recompile_limit", f"0/7: n == 9{_STATIC}"))[0].advice[0].remedy == "dynamic_sources_env"
+
+
+def test_all_that_changes_is_marked_at_once() -> None:
+    """Where the limit was hit, torch names the first size that failed for each entry; the others are in the log as well."""
+    older = "".join(f"{V.format(3)}    - 0/{n}: tensor 'x' size mismatch at index {2 + n % 2}. expected {8 + n}, actual 40\n" for n in (1, 0))
+    log = _block(3, "tensor 'x' size mismatch at index 2. expected 10, actual 40") + older
+    marks = _told(log + _hit(8, "recompile_limit", "0/7: tensor 'x' size mismatch at index 2. expected 9, actual 41"))[0].advice[0]
+    assert marks.apply == "torch._dynamo.mark_dynamic(x, 2); torch._dynamo.mark_dynamic(x, 3)"
+
+
+def test_weights_are_not_cast_to_integers() -> None:
+    """The dtype to keep is that of the oldest entry, not that of the one that was tried last; and a floating one, if there is any."""
+    older = f"{V.format(2)}    - 0/0: tensor 'p' dtype mismatch. expected Float, actual Half\n"
+    told = _told(_block(2, "tensor 'p' dtype mismatch. expected Long, actual Half") + older)
+    assert told[0].advice[0].apply.startswith("p = p.to(torch.float32)")
+
+
+@pytest.mark.parametrize("guard", ["GLOBAL_STATE changed: grad_mode ", "tensor 'x' requires_grad mismatch. expected requires_grad=1"])
+def test_training_keeps_its_gradients(guard: str) -> None:
+    """One graph with gradients and one without is what training and validation cost: what to paste says where it holds."""
+    first = next(iter(advice(f"0/0: {guard}", kind="recompile", worst_process=1).values()))
+    assert re.search("where (?:nothing is trained|no gradient is wanted)", first.apply) and first.caution is not None
+
+
+@pytest.mark.parametrize("reason", ["0/7: flag == True", "0/7: dtype == torch.int16"])
+def test_a_warm_up_does_not_cure_a_limit(reason: str) -> None:
+    """Measured: warmed up with all variants, the limit is hit in the warm-up."""
+    assert _told(_hit(8, "recompile_limit", reason))[0].advice[0].remedy in RAISES
+
+
+@pytest.mark.parametrize(
+    ("guards", "first"),
+    [
+        ([f"len(self.losses) == {n}" for n in range(4)], "fill_outside"),
+        ([f"len(G['STATS']) == {n}" for n in range(4)], "fill_outside"),
+        ([f"len(past_keys) == {n}" for n in range(4)], "static_cache"),
+        ([f"len(extra) == {n}" for n in (0, 1, 2, 1, 2, 1)], "stable_arg_structure"),
+    ],
+)
+def test_not_every_longer_list_is_a_cache(guards: list[str], first: str) -> None:
+    """A history, statistics, keyword arguments that come and go."""
+    assert next(iter(advice(*(f"0/{n}: {guard}" for n, guard in enumerate(guards))))) == first
