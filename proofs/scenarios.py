@@ -781,6 +781,80 @@ def fake_kernel(after):
     yield run(x), twice(x)
 
 
+@scenario
+def checked(after):
+    """With a text that is no constant torch cannot keep the assert."""
+
+    def sane(x):
+        if after:
+            torch._assert_async(x.sum() > 0, "not positive")
+        else:
+            assert x.sum() > 0, f"not positive: {x}"
+        return x * 2
+
+    run = compiled(sane)
+    x = torch.ones(4)
+    yield run(x), x * 2
+
+
+@scenario
+def branch_on_item(after):
+    """The setting for .item() keeps the number in the graph, and the branch breaks it."""
+
+    def choose(x):
+        if after:
+            return torch.where(x.any(), x + 1, x)
+        return x + 1 if bool(x.any()) else x
+
+    run = compiled(choose)
+    x = torch.ones(4)
+    yield run(x), x + 1
+
+
+@scenario
+def gradient_inside(after):
+    torch._dynamo.config.trace_autograd_ops = after
+
+    def slope(x):
+        y = (x**2).sum()
+        return torch.autograd.grad(y, x)[0] * 1.0
+
+    run = compiled(slope)
+    x = torch.ones(4, requires_grad=True)
+    yield run(x), slope(x)
+
+
+@scenario
+def fake_kernel_of_dynamic_shape(after):
+    """The setting for such operators is on already; nothing says how large the result is."""
+    torch._dynamo.config.capture_dynamic_output_shape_ops = True
+    library = torch.library.Library("proof", "FRAGMENT")
+    library.define("positive(Tensor x) -> Tensor", tags=(torch.Tag.dynamic_output_shape,))
+    library.impl("positive", lambda x: (x > 0).nonzero(), "CPU")
+    if after:
+
+        @torch.library.register_fake("proof::positive", lib=library)
+        def _(x):
+            return x.new_empty((torch.library.get_ctx().new_dynamic_size(), x.dim()), dtype=torch.int64)
+
+    def found(x):
+        return torch.ops.proof.positive(x) + 1
+
+    run = compiled(found)
+    x = torch.tensor([1.0, -1.0, 2.0])
+    yield run(x), found(x)
+
+
+@scenario
+def one_hot(after):
+    def coded(x):
+        return (torch.nn.functional.one_hot(x, num_classes=3) if after else torch.nn.functional.one_hot(x)) + 1
+
+    run = compiled(coded)
+    x = torch.tensor([0, 2])
+    yield run(x), coded(x)
+
+
 def main():
     name, when = sys.argv[1:3]
     equal = all(torch.allclose(one, other, rtol=1e-4, atol=1e-6) for one, other in SCENARIOS[name](when == "after"))

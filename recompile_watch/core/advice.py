@@ -20,6 +20,8 @@ from recompile_watch.core.guard_lines import (
     constraint_line,
     dtype_named,
     grad_line,
+    hinted_config,
+    hinted_variable,
     is_of_a_library,
     logger_method,
     lr_line,
@@ -79,6 +81,7 @@ class Story:
     it failed (``tracebacks.Failure``). limit: the recompile limit that the function ran into, if the log prints it.
     is_accumulated: it is the limit of all entries of the code. backend: the one whose own code raised, where it is not torch's.
     lines: of a graph break: all on which it happened. others: guards of the same class on which the function failed as well.
+    hint: what torch's message tells the program to do.
     """
 
     kind: str
@@ -102,6 +105,7 @@ class Story:
     backend: str | None = None
     lines: tuple[int, ...] = ()
     others: tuple[Reason, ...] = ()
+    hint: str | None = None
 
     @property
     def newest(self) -> str:
@@ -210,7 +214,7 @@ def _holder(story: Story) -> str:
     """The function that a decorator belongs on: one of the program's own, never one of torch or of Python."""
     name = _function(story)
     if story.kind == "compile_error" and story.function is None:
-        return 'your function that fails: the last one behind "from user code:" in the whole log (TORCHDYNAMO_VERBOSE=1)'
+        return 'your function that fails: the last behind "from user code:", "Found from" or "User stack:" in the whole log (TORCHDYNAMO_VERBOSE=1)'
     if is_of_a_library(story.file):
         return f"your own function that leads to {name} ({story.place} is a library's)"
     return f"{name}, at {story.place}" if story.place else name
@@ -240,10 +244,6 @@ def _first_dtype(story: Story) -> str:
 def _limit(story: Story) -> int:
     """A limit that has room for all variants, and more than the one that was too low."""
     return max(16, 8 * -(-_variants(story) // 8), 2 * (story.limit or 0), *story.limits)
-
-
-def _limit_key(story: Story, name: str) -> str:
-    return f"accumulated_{name}" if story.is_accumulated else name
 
 
 def _clones(story: Story) -> str | None:
@@ -350,6 +350,9 @@ MAKERS: dict[str, Callable[[Story], str | None]] = {
     "config_module": lambda story: config_module(story.reason),
     "to_gpu": _to_gpu,
     "backend": lambda story: story.backend,
+    "hint": lambda story: story.hint,
+    "hinted_config": lambda story: hinted_config(story.hint or ""),
+    "hinted_env": lambda story: hinted_variable(story.hint or ""),
     "buckets": lambda story: buckets_for(guard.text for guard in story.guards),
     "padded": _padded,
     "broken_on": lambda story: f"this ({story.reason})" if story.reason else "what breaks the graph",
@@ -366,8 +369,8 @@ MAKERS: dict[str, Callable[[Story], str | None]] = {
     "variants": lambda story: str(_variants(story)),
     "limit": lambda story: str(_limit(story)),
     "own_limit": lambda story: None if story.is_accumulated else str(_limit(story)),
-    "limit_key": lambda story: _limit_key(story, "recompile_limit"),
-    "old_limit_key": lambda story: _limit_key(story, "cache_size_limit"),
+    "limit_key": lambda story: f"{'accumulated_' * story.is_accumulated}recompile_limit",
+    "old_limit_key": lambda story: f"{'accumulated_' * story.is_accumulated}cache_size_limit",
     "printed_limit": lambda story: str(min(story.limits)) if story.limits else None,
     "raised_limit": lambda story: str(max(story.limits)) if len(story.limits) > 1 else None,
     "break_at": lambda story: story.break_at,

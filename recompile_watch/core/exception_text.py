@@ -16,8 +16,6 @@ def what_is_wrong(text: str, more: str, message: str) -> str:
         text, more = more, ""
     if text.endswith("Got graph break/error:") and (inner := _NESTED.search(message)) is not None:  # a higher order operator
         text, more = inner["text"], inner["more"] or ""
-    if more.startswith("Higher Order Operator: ") and (explained := _EXPLAINED.search(message)) is not None:
-        more = explained["more"]
     if text.endswith("raised:"):
         text = more
     elif text == "Observed exception" and (raised := _OBSERVED.search(message)) is not None:
@@ -30,6 +28,8 @@ def what_is_wrong(text: str, more: str, message: str) -> str:
         text = f"{more} ({text})"
     elif more.startswith("Explanation: "):
         text = f"{text}: {_inner_first(more.removeprefix('Explanation: '))}"
+    elif more.startswith("Higher Order Operator: ") and (explained := _EXPLAINED.search(message)) is not None:
+        text = f"{text}: {more.removeprefix('Higher Order Operator: ')}: {explained['text']}"
     text = _SKIPPED.sub("skipping cudagraphs due to ", text).removesuffix(" Found from :").removesuffix(" Found from:")
     text = re.sub(r"\s{2,}", " ", text)  # tables and terminals stretch the blanks
     text = _inner_first(text).partition(" This function is either a Python builtin")[0]  # what follows is the same for every function
@@ -46,21 +46,45 @@ def with_detail(text: str, message: str) -> str:
     return text
 
 
+def hint_of(message: str, exception: object = None) -> dict[str, object]:
+    """What torch itself tells the program to do, as a field of the event, where it says more than it says of every failure.
+
+    Its first hint that begins with a deed; of an exception else the sentence of its text that asks for something.
+    """
+    hint = _HINT.search(message)
+    if hint is None and isinstance(exception, str):
+        said = message.rpartition(f"{exception}: ")[2].partition("from user code:")[0]
+        hint = _ASKS.search(said[:_MAX_SAID])
+    return {"hint": hint["hint"]} if hint is not None else {}
+
+
 def _inner_first(text: str) -> str:
     """``Dynamo failed to run FX node …: got RuntimeError('…')`` (torch 2.7 and later) with the error in front."""
     inner = re.search(r": got (?P<error>\w+\(.*\))$", text)
     return text if inner is None else f"{inner['error']} ({text[: inner.start()]})"
 
 
+_MAX_SAID = 2000  # characters of an exception's text in which something may be asked for
+# A hint whose line ends in a blank goes on below it.
+_HINT = pattern(
+    r"(?m)^[ \t]{0,40}Hint: (?P<hint>(?:Set|Change|Enable|Use|Remove(?! the `torch\._dynamo\.graph_break)|Move|Make sure|Ensure|Replace|Register"
+    r"|Explicitly|Don't|Try to|Refactor|Renaming|Simplify|Only pass|Consume|Manually|Avoid(?! calling)|Write|Fix) [^\n]{0,280}[^\s:])\r?$"
+)
+_ASKS = pattern(
+    r"(?:^|[.!?:;)]\s|\n)\s{0,40}(?P<hint>(?:Please (?!report|file|open|see|visit|submit|create|raise|refer|let|note|upgrade|convert all)"
+    r"|Workarounds?: |To (?:fix|work around|avoid|resolve|solve|prevent) |Did you accidentally )"
+    r"[^\n]{3,280}?(?:[.?!](?=\s[A-Z]|\s{0,40}(?:\n|\Z))|(?=\s{0,40}(?:\n|\Z))))"
+)
+_EXPLAINED = pattern(r"(?m)^[ \t]{0,40}Explanation: (?P<text>[^\n]{1,300})")
 _CPP_ERROR = pattern(r"(?m)^[^\n]{0,300}?\b(?P<error>(?:fatal )?error(?: \w+)?: [^\n]{1,200}|no matching function for call[^\n]{0,200})")
 _ANNOUNCED = pattern(r"(?:(?!CppCompileError)[A-Z]\w{0,60}(?:Error|Exception): ?){1,3}")
 _ANNOUNCES_NOTHING = pattern(r"Set TORCH|You can suppress|from user code:|The above exception|During handling|Traceback |File \"")
 _SKIPPED = pattern(r"(?:(?:skipp|disabl)ing cudagraphs due to ){2,}")  # torch puts it in front of what may begin with it
 _NESTED = pattern(r"Got graph break/error:\s*\n[ \t]*(?P<text>\S[^\n]*)(?:\n[ \t]*(?P<more>\S[^\n]*))?")
-_EXPLAINED = pattern(r"\n[ \t]*Higher Order Operator: [^\n]*\n[ \t]*(?P<more>Explanation: [^\n]+)")
 _OBSERVED = pattern(r"\n[ \t]*Developer debug context: raised exception (?P<error>[^\n]{1,200})")
 _RAISED = pattern(r"[A-Z]\w{0,60}(?:Error|Exception): \S")
-# A place in a kernel, whose error stands below its source; what triton says before it shows the words of NVIDIA's assembler; an operation.
+# A place in a kernel, whose error stands below its source; what triton says before it shows the words of NVIDIA's assembler; an operation;
+# the operator whose result is not what its fake kernel said.
 _DETAILS = (
     (pattern(r"\bwhere we guessed its$"), pattern(r"(?m)^(?P<error>metadata incorrectly\.)$")),
     (
@@ -69,6 +93,7 @@ _DETAILS = (
     ),
     (pattern(r"\bat \d+:\d+:$"), pattern(r"\n[ \t]{0,80}(?P<error>tmp\d+ = [^\n]{1,200})(?:\n[ \t]{0,200}\^|\s{0,9}\Z)")),
     (pattern(r"\brunning with fake tensors$"), pattern(r"debug context: (?P<error>unsupported operator: \S{1,200})")),
+    (pattern(r"\bexpected size \d+==\d+|wrong number of dimensions"), pattern(r"(?m)^\s{0,20}(?P<error>Error in op: \S{1,120})")),
     (pattern(r"\bNo choices to select\b"), pattern(r"(?m)^\s*(?P<error>target: \S{1,100})")),
     (pattern(r"PTX codegen error:?$"), pattern(r"(?m)^(?P<error>`?ptxas [^\n]{0,200}?\b(?:error|fatal)\s*: [^\n]{1,200})")),
 )

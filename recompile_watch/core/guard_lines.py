@@ -20,7 +20,8 @@ _LIBRARY = pattern(
 )
 _DTYPE = pattern(r"dtype mismatch\. expected (\w+)")
 _OPERATOR = pattern(
-    r"\b(?!torch\b|aten\b|prims?\b)([A-Za-z_]\w+)(?:\.|::)([A-Za-z_]\w+)(?:\.(?:default|[A-Z]\w+)\b|: attempted to run this operator)"
+    r"\b(?!torch\b|aten\b|prims?\b)([A-Za-z_]\w*)(?:\.|::)([A-Za-z_]\w*)"
+    r"(?:\.(?:default|[A-Z]\w+)\b|: attempted to run this operator|\)> ?\.? ?This is necessary|(?:\.\w+)?' with arguments from the )"
 )
 _SIZES = pattern(r"\b(?:expected|actual) (\d{1,9})\b")
 _MISSING = pattern(r"No module named '(\w{1,100})")
@@ -35,10 +36,13 @@ _OPPOSITE = {"<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _KNOWN_MODES = pattern(r"Unrecognized mode=(?P<mode>[^,\s]{1,60}), should be one of: (?P<known>[\w, -]{1,300})")
 _KNOWN_OPTIONS = pattern(r"Unexpected optimization option (?P<option>[\w.]{1,80}), known options are \[(?P<known>[^\]]*)")
 # The list of options is long, and often cut: what is not alike was not meant.
+_TYPED_OPTION = pattern(r"Unexpected type of attr (?P<option>[\w.-]{1,80}), got \w{1,80} should be (?P<type>\w{1,80})")
 _ARGUMENTS = (
     (_KNOWN_MODES, "mode", 'mode="{}"', 0.0, 'mode="reduce-overhead"'),
     (_KNOWN_OPTIONS, "option", 'options={{"{}": ...}}', 0.85, "options={...}"),
 )
+_CONFIG_NAMED = pattern(r"\btorch\._dynamo\.(?:config\.)?(?P<name>[a-z]\w{2,60})`?(?: ?= ?| to `?)(?P<value>True|False)\b")
+_VARIABLE_NAMED = pattern(r"\b(?P<line>TORCH[A-Z0-9_]{3,60}=\w{1,20})\b")
 _STATES = (
     ("num_threads", "torch.set_num_threads(N)"),
     ("default_dtype", "torch.set_default_dtype(torch.float32)"),
@@ -198,13 +202,32 @@ def check_line(message: str) -> str:
 
 
 def option_line(message: str) -> str:
-    """The argument of torch.compile that was meant: the known name that is most like the one that was written."""
+    """The argument of torch.compile that was meant: the known name that is most like the one that was written, a value of the right type."""
     for form, written, argument, cutoff, otherwise in _ARGUMENTS:
         match = form.search(message)
         if match is not None:
             like = get_close_matches(match[written], re.findall(r"[\w.-]+", match["known"]), 1, cutoff)
             return argument.format(like[0]) if like else otherwise
+    typed = _TYPED_OPTION.search(message)
+    if typed is not None:
+        value = "..." if typed["type"] == "NoneType" else f"{typed['type']}(...)"
+        return f'options={{"{typed["option"]}": {value}}}'
     return 'mode="reduce-overhead"'
+
+
+def hinted_config(hint: str) -> str | None:
+    """The line for the setting of Dynamo that torch's hint names with its value; none where torch itself warns of it.
+
+    torch leaves out ``config`` in one of its hints.
+    """
+    match = _CONFIG_NAMED.search(hint) if "incorrectness" not in hint else None
+    return f"torch._dynamo.config.{match['name']} = {match['value']}" if match else None
+
+
+def hinted_variable(hint: str) -> str | None:
+    """The variable of the environment that torch's hint names with its value."""
+    match = _VARIABLE_NAMED.search(hint)
+    return match["line"] if match else None
 
 
 def state_line(guard: str) -> str:

@@ -10,6 +10,7 @@ from recompile_watch.core.events import Event, Reason, is_accumulated
 from recompile_watch.core.findings import DEFAULT_LIMIT, LIMIT_KIND, cause_of
 from recompile_watch.core.fingerprint import normalised
 from recompile_watch.core.groups import Group, GroupKey
+from recompile_watch.core.guard_lines import hinted_config, hinted_variable
 from recompile_watch.core.late import pattern
 from recompile_watch.core.patterns import DYNAMIC_BY_ITSELF, RESUMED, patterns_of
 from recompile_watch.core.remedies import Catalog
@@ -83,6 +84,7 @@ class Stories:
             text_or_none(first.extra.get("mend")), self._catalog.models.batch_of(model), text_or_none(first.extra.get("stage")),
             limit, is_accumulated(limit_name), text_or_none(first.extra.get("backend")) if told.key.kind == "compile_error" else None,
             group.lines if told.key.kind == "graph_break" else (), self._others(group, guards),
+            text_or_none(first.extra.get("hint")),
         )  # fmt: skip
 
     def is_raised(self, group: Group) -> bool:
@@ -180,6 +182,10 @@ class Stories:
             found.add("fixed_by_code")
         if group.key.kind == "recompile" and group.starts > 1:
             found.add("learned_again")
+        if isinstance(hint := group.first.extra.get("hint"), str):
+            found |= {"hinted", "setting_hinted"} if hinted_config(hint) or hinted_variable(hint) else {"hinted"}
+        if isinstance(statement := group.first.extra.get("statement"), str):
+            found.add(statement)
         if group.first.extra.get("output") == "gradient":
             found.add("gradient_output")
         if group.key.kind == "forecast_failure" and (self._overwritten & {self._catalog.models.of(group.first), None}):

@@ -96,6 +96,11 @@ PATTERNS = {
     "autocast_keys": "autocast was switched, which older versions show on each tensor",
     "foreign_backend": "the backend is not one of torch's",
     "fixed_by_code": "torch had made the number dynamic, and the code fixed it",
+    "hinted": "torch's message says what to do",
+    "setting_hinted": "torch's message names the setting that helps",
+    "asserts": "the line of code is an assert",
+    "branches": "the line of code branches on the number",
+    "draws_numbers": "the line of code draws a number from NumPy",
     "lazy_view": "the tensor is a conjugated or negated view, or ceased to be",
 }
 # What failed, by the stage that a traceback shows; the rules say it for those that have a message of their own.

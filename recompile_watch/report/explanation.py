@@ -37,6 +37,7 @@ EXAMPLES = {
     "reorder_line": "torch._dynamo.config.reorderable_logging_functions.add(print)",
     "to_gpu": "model.to('cuda'); x = x.to('cuda', non_blocking=True)  # before the compiled call: one of its inputs is on the CPU",
     "limit_key": "recompile_limit", "old_limit_key": "cache_size_limit", "broken_on": "this (what torch names)", "backend": "openvino",
+    "hint": "what torch's message says", "hinted_config": "torch._dynamo.config.trace_numpy = True", "hinted_env": "TORCHINDUCTOR_AUTOGRAD_CACHE=0",
     "buckets": "(8, 16, 32, 64, 128)", "padded": "x.shape[0]",
     "instead": "What to do instead stands beside each name.",
 }  # fmt: skip

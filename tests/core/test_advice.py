@@ -552,10 +552,10 @@ def test_what_the_shared_wrapper_is_given_has_another_name() -> None:
 B = "V1122 11:15:31.432000 15922 torch/_dynamo/symbolic_convert.py:5124] [0/0] [__graph_breaks] "
 
 
-def _broken(reason: str, explanation: str, function: str = "f", file: str = "/srv/m.py") -> Finding:
+def _broken(reason: str, explanation: str, function: str = "f", file: str = "/srv/m.py", *, hints: tuple[str, ...] = (), code: str = "x") -> Finding:
     lines = [
-        f"Graph break in user code at {file}:3", f"Graph Break Reason: {reason}", f"  Explanation: {explanation}", "", "User code traceback:",
-        f'  File "{file}", line 3, in {function}', "    x",
+        f"Graph break in user code at {file}:3", f"Graph Break Reason: {reason}", f"  Explanation: {explanation}",
+        *(f"  Hint: {hint}" for hint in hints), "", "User code traceback:", f'  File "{file}", line 3, in {function}', f"    {code}",
     ]  # fmt: skip
     (finding,) = _told("".join(f"{B}{line}\n" for line in lines))
     return finding
@@ -577,11 +577,147 @@ def _broken(reason: str, explanation: str, function: str = "f", file: str = "/sr
             "accept_graph_break",
         ),
         ("Observed exception", "Dynamo found no exception handler", "check_in_eager"),
+        ("Attempted to use `torch.nn.functional.one_hot` with data-dependent output shape", "Dynamo does not support this.", "name_num_classes"),
+        ("Dynamic shape operator", "Operator `aten.nonzero.default`'s output shape depends on", "capture_dynamic_output_shape_ops"),
+        ("Dynamic shape operator (no meta kernel)", "Operator `aten.nonzero.default` does not have a meta kernel", "exclude_from_compile"),
+        ("Dynamic shape operator (no meta kernel)", "Operator `acme.fuse.default` does not have a meta kernel", "register_fake"),
+        ("Attempted to use torch.use_deterministic_algorithms(warn_only=True)", "Dynamo does not support this.", "remove_graph_break"),
     ],
 )
 def test_what_torch_explains_decides(reason: str, explanation: str, first: str) -> None:
     """torch from 2.7 on names what it met in the explanation only: the reason is the same for all of them."""
     assert _broken(reason, explanation).advice[0].remedy == first
+
+
+FAILED = "torch._dynamo.exc.{}\n  Explanation: {}\n"
+OF_ANY_BREAK = (
+    "This graph break is fundamental - it is unlikely that Dynamo will ever be able to trace through your code. Consider finding a workaround.",
+    "It may be possible to write Dynamo tracing rules for this code. Please report an issue to PyTorch if you encounter this graph break often",
+    "Please report an issue to PyTorch.",
+)
+
+
+@pytest.mark.parametrize(
+    ("hint", "first", "text"),
+    [
+        ("Change `torch._dynamo.config.trace_autograd_ops` to `True`.", "set_hinted_config", "torch._dynamo.config.trace_autograd_ops = True"),
+        ("Set torch._dynamo.trace_autograd_ops=True", "set_hinted_config", "torch._dynamo.config.trace_autograd_ops = True"),
+        ("Set `torch._dynamo.config.use_numpy_random_stream` to False.", "set_hinted_config", "torch._dynamo.config.use_numpy_random_stream = False"),
+        (
+            "Enable compiled autograd by setting `torch._dynamo.config.compiled_autograd = True`",
+            "set_hinted_config",
+            "torch._dynamo.config.compiled_autograd = True",
+        ),
+        ("Set TORCHDYNAMO_ENABLE_P2P_COMPILATION=1 to enable.", "set_hinted_variable", "export TORCHDYNAMO_ENABLE_P2P_COMPILATION=1"),
+        ("Set USE_DISTRIBUTED=1 to enable it when building PyTorch from source.", "follow_hint", "# Set USE_DISTRIBUTED=1 to enable it when"),
+        ("Remove param warn_only in function call torch.use_deterministic_algorithms.", "follow_hint", "# Remove param warn_only in function call"),
+        (
+            "Set `torch._dynamo.config.lazy = False`. Note that this may cause silent incorrectness.",
+            "follow_hint",
+            "# Set `torch._dynamo.config.lazy",
+        ),
+        ("Use a simpler sequence type that Dynamo can convert to a list ", "remove_graph_break", "# at /srv/m.py:3: take the call out"),
+        ("Use one of the following:", "remove_graph_break", "# at /srv/m.py:3: take the call out"),
+        ("Avoid calling `Cache.__eq__` in your code.", "remove_graph_break", "# at /srv/m.py:3: take the call out"),
+    ],
+)
+def test_what_torch_says_to_do_is_done(hint: str, first: str, text: str) -> None:
+    """Where the hint is about this very break; not what torch says of any, nor half a sentence. A setting that torch warns of is not made."""
+    told = _broken("Something new", "Dynamo does not support this.", hints=(*OF_ANY_BREAK, hint))
+    assert told.advice[0].remedy == first and told.advice[0].apply.startswith(text)
+    assert _broken("Something new", "Dynamo does not support this.", hints=OF_ANY_BREAK).advice[0].remedy == "remove_graph_break"
+
+
+ITEM = "Unsupported Tensor.item() call with capture_scalar_outputs=False"
+
+
+@pytest.mark.parametrize(
+    ("reason", "code", "first"),
+    [
+        ("Data-dependent branching", 'assert y.sum() > 0, f"bad {y}"', "assert_async"),
+        ("Data-dependent assertion failed (cannot compile partial graph)", "check(y)", "assert_async"),
+        ("Data-dependent branching", "if y.sum() > 0:", "branch_as_tensor"),
+        (ITEM, "return x + 1 if bool(x.any()) else x", "branch_as_tensor"),
+        (ITEM, "while x.sum().item() > 1:", "branch_as_tensor"),
+        (ITEM, "scale = x.max().item() if self.scaled else 1.0", "capture_scalar_outputs"),
+        (ITEM, "return x + np.random.rand()", "exclude_from_compile"),
+    ],
+)
+def test_the_line_of_code_decides(reason: str, code: str, first: str) -> None:
+    """Kept in the graph, a number that Python branches on breaks it all the same; an assert is no branch."""
+    assert _broken(reason, "-", code=code).advice[0].remedy == first
+    log = FAILED.format(f"Unsupported: {reason}", "-") + f'\nfrom user code:\n   File "/srv/m.py", line 3, in f\n    {code}\n'
+    (failed,) = _told(log)
+    assert failed.advice[0].remedy == ("remove_graph_break" if "random" in code else first)
+
+
+COMPILED = """Traceback (most recent call last):
+  File "/venv/torch/_inductor/async_compile.py", line 500, in _wait_futures
+    kernel = result.result()
+"""
+CUSTOM_ALIAS = (
+    "RuntimeError: al (with implementation in <module 'torch._library.custom_ops' from '/v/torch/_library/custom_ops.py'>): The output of"
+    " this custom operator (1) must not also be an input to this custom operator and (2) may not alias any inputs to this custom operator or other"
+    " returns. The most common way to trigger this error is if we have y = custom_op(x) and y and x are the same Tensor. Please instead return a"
+    " clone of the offending output tensor(s) (e.g. return x.clone()) or refactor the custom operator to not return y."
+)
+CACHED = """RuntimeError: This compiled backward function was saved by AOTAutogradCache, which does not support
+                    compiled autograd. Please turn off AOTAutogradCache using `TORCHINDUCTOR_AUTOGRAD_CACHE=0`."""
+
+
+@pytest.mark.parametrize(
+    ("said", "first", "text"),
+    [
+        (CUSTOM_ALIAS, "follow_hint", "# Please instead return a clone of the offending output tensor(s) (e.g. return x.clone()) or refactor"),
+        (CACHED, "set_hinted_variable", "export TORCHINDUCTOR_AUTOGRAD_CACHE=0"),
+        ("RuntimeError: BACKEND='FLASH' but it cannot be used: NYI. Workarounds: use BACKEND='TRITON', or pass a tensor.", "follow_hint",
+         "# Workarounds: use BACKEND='TRITON', or pass a tensor."),
+        ("torch._inductor.exc.InductorError: LoweringException: ValueError: Q and KV block size must be divisible by BLOCK_M and BLOCK_N.",
+         "matching_block_sizes", "create_block_mask(..., BLOCK_SIZE=128)"),
+        ("RuntimeError: no such layout. Please report a bug to PyTorch.", "upgrade_torch", "pip install"),
+        ("RuntimeError: no such layout. Please file an issue, and please see the manual.", "upgrade_torch", "pip install"),
+    ],
+)  # fmt: skip
+def test_the_program_s_own_fault_is_not_mended_by_a_newer_torch(said: str, first: str, text: str) -> None:
+    """What the exception asks the program to do comes before another torch; that it asks to be reported says the opposite."""
+    (finding,) = _told(f"{COMPILED.replace('async_compile', 'compile_fx')}{said}\n")
+    assert finding.advice[0].remedy == first and finding.advice[0].apply.startswith(text)
+    assert "upgrade_torch" in [one.remedy for one in finding.advice]
+
+
+def test_a_checkpointed_block_that_counts() -> None:
+    """torch names the operator between its short name and what it explains."""
+    log = (
+        "torch._dynamo.exc.Unsupported: HOP: Non-nullified side effect\n  Higher Order Operator: {}\n"
+        "  Explanation: Attribute 'n' on an outer-scope object was changed from 0 to 1 inside a higher-order op subgraph.\n"
+    )
+    (finding,) = _told(log.format("torch.utils.checkpoint.checkpoint"))
+    assert finding.advice[0].remedy == "allow_checkpointed_effects" and "torch.utils.checkpoint.checkpoint: Attribute" in finding.title
+    assert _told(log.format("torch.cond"))[0].advice[0].remedy == "remove_graph_break"
+
+
+def test_a_region_with_too_many_variants() -> None:
+    """The message names the argument; a newer torch has the same number."""
+    said = 'RuntimeError: invoke_subgraph: exceeded maximum reuse entries (8) for function code <code object blk at 0x7f, file "m.py", line 3>.'
+    (finding,) = _told(f"torch._dynamo.exc.InternalTorchDynamoError: {said}\n")
+    assert finding.advice[0].apply.startswith("torch.compiler.nested_compile_region(max_reuse_entries=")
+
+
+def test_a_mode_that_the_backend_ignores() -> None:
+    """It is no variable: nothing is to be unset."""
+    line = (
+        "W1122 21:00:34.949000 19062 torch/_dynamo/backends/debugging.py:57] [0/0] eager backend ignoring extra kwargs {'mode': 'reduce-overhead'}\n"
+    )
+    (finding,) = _told(line)
+    assert (finding.severity, [one.remedy for one in finding.advice]) == ("warning", ["backend_of_the_mode"])
+    assert "reduce-overhead" in finding.title and "CUDA graphs" in finding.consequence
+
+
+def test_graph_partition_is_on_in_a_new_torch() -> None:
+    """From 2.9 on the line changes nothing."""
+    told = Story("cudagraph_skip", "other", "f", "/srv/m.py", 3, "multiple devices: cuda:0, cuda:1", (), frozenset())
+    assert "graph_partition" in {one.remedy for one in advise(told, CATALOG, exactly((2, 7)))}
+    assert "graph_partition" not in {one.remedy for one in advise(told, CATALOG, exactly((2, 13)))}
 
 
 @pytest.mark.parametrize(
@@ -600,6 +736,9 @@ def test_what_torch_explains_decides(reason: str, explanation: str, first: str) 
         ("TypeError: compile() got an unexpected keyword argument 'recompile_limit'", "setting_of_version", "upgrade_torch", "recompile_limit_kwarg"),
         ("UserWarning: Unable to hit fast path of CUDAGraphs because of pending, uninvoked backwards.", "no_grad_or_call_backward", "mark_step_begin",
          "clone_outputs"),
+        ("torch._dynamo.exc.InternalTorchDynamoError: RecursionError: maximum recursion depth exceeded", "raise_recursion_limit",
+         "exclude_from_compile", "report_pytorch_bug"),
+        ("torch._inductor.exc.InductorError: OSError: [Errno 27] File too large", "own_cache_folder", "disable_compile_process", "upgrade_torch"),
         ("RuntimeError: static input data pointer changed.", "static_address_buffers", "mode_without_cudagraphs", "clone_outputs"),
     ],
 )  # fmt: skip
@@ -608,6 +747,48 @@ def test_what_failed_decides(line: str, first: str, also: str, never: str) -> No
     (finding,) = _told(f"{line}\n")
     keys = [one.remedy for one in finding.advice]
     assert (keys[0], also in keys, never in keys) == (first, True, False)
+
+
+WRONG_LAYOUT = """AssertionError: expected size 4==4, stride 1==5 at dim=0; expected size 5==5, stride 4==1 at dim=1
+Error in op: torch.ops.{}
+This error most often comes from a incorrect fake (aka meta) kernel for a custom op.
+"""
+
+
+NO_FAKE = "got RuntimeError('There was no fake impl registered for <CustomOpDef(acme::fuse)>. This is necessary for torch.compile.')"
+
+
+@pytest.mark.parametrize(
+    ("log", "first", "text"),
+    [
+        (WRONG_LAYOUT.format("acme.fuse.default"), "correct_fake_kernel", "acme::fuse"),
+        (WRONG_LAYOUT.format("aten.bmm.default"), "upgrade_torch", ""),
+        (
+            FAILED.format("Unsupported: Attempted to use `torch.nn.functional.one_hot` with data-dependent output shape", "Dynamo does not"),
+            "name_num_classes",
+            "num_classes=N",
+        ),
+        (
+            FAILED.format("Unsupported: Dynamic shape operator (no meta kernel)", "Operator `acme.fuse.default` does not have a meta kernel"),
+            "register_fake",
+            "acme::fuse",
+        ),
+        (
+            FAILED.format("Unsupported: Failed to mutate tensor data attribute to different dtype", "Dynamo only supports the same dtype"),
+            "remove_graph_break",
+            "",
+        ),
+        (
+            FAILED.format("TorchRuntimeError: RuntimeError when making fake tensor call", f"call_function acme.fuse.default(*(), **{{}}): {NO_FAKE}"),
+            "register_fake",
+            "register_fake('acme::fuse')",
+        ),
+    ],
+)
+def test_the_program_s_own_operator_is_mended(log: str, first: str, text: str) -> None:
+    """Neither a setting nor a newer torch changes what an operator's kernel says, or leaves out; of torch's own operators that is a bug."""
+    (finding,) = _told(log)
+    assert finding.advice[0].remedy == first and text in finding.advice[0].apply
 
 
 def test_what_python_brings_is_no_operator() -> None:
@@ -637,10 +818,6 @@ def test_another_backend_is_not_torch() -> None:
     assert "debugger" not in _told(log.format("inductor"))[0].consequence
 
 
-COMPILED = """Traceback (most recent call last):
-  File "/venv/torch/_inductor/async_compile.py", line 500, in _wait_futures
-    kernel = result.result()
-"""
 NO_CHOICES = """torch._inductor.exc.InductorError: LoweringException: NoValidChoicesError: No choices to select. Provided reason: No choices \
 exist for backend. please consider adding ATEN into max_autotune_gemm_backends config (defined in torch/_inductor/config.py) to allow at \
 least one choice.
@@ -765,3 +942,23 @@ def test_a_warm_up_does_not_cure_a_limit(reason: str) -> None:
 def test_not_every_longer_list_is_a_cache(guards: list[str], first: str) -> None:
     """A history, statistics, keyword arguments that come and go."""
     assert next(iter(advice(*(f"0/{n}: {guard}" for n, guard in enumerate(guards))))) == first
+
+
+@pytest.mark.parametrize(
+    ("said", "first"),
+    [
+        ('Unexpected key(s) in state_dict: "_orig_mod.weight".', "strip_compiled_prefix"),
+        ('Missing key(s) in state_dict: "_orig_mod.weight".', "use_uncompiled_module"),
+    ],
+)
+def test_which_side_has_the_prefix(said: str, first: str) -> None:
+    """A checkpoint of the compiled module for a plain one, and the other way round."""
+    log = f"RuntimeError: Error(s) in loading state_dict for Net:\n\t{said}\n"
+    assert [one.remedy for found in _told(log) for one in found.advice][:1] == [first]
+
+
+@pytest.mark.parametrize(("types", "first"), [("['str']", "reorder_logging"), ("['str', 'Size']", "remove_graph_break")])
+def test_what_is_printed_decides(types: str, first: str) -> None:
+    """torch moves texts and tensors behind the graph, and nothing else; measured with a shape."""
+    said = f"Failed to trace builtin operator\n  Explanation: Dynamo does not know how to trace builtin operator `print` with argument types {types}"
+    assert _told(f"torch._dynamo.exc.Unsupported: {said} (has_kwargs False)\n")[0].advice[0].remedy == first

@@ -119,6 +119,8 @@ def test_the_relation_of_the_message_is_what_is_stated(message: str, start: str)
             'options={"max_autotune_gemm": ...}',
         ),
         ("Unexpected optimization option max_autotune_gem, known options are ['debug', 'verb", "options={...}"),
+        ("Unexpected type of attr max_autotune, got int should be bool", 'options={"max_autotune": bool(...)}'),
+        ("Unexpected type of attr max-fusion-size, got str should be NoneType", 'options={"max-fusion-size": ...}'),
     ],
 )
 def test_the_name_that_was_meant_is_named(message: str, line: str) -> None:
@@ -197,6 +199,11 @@ def test_the_operator_of_a_message() -> None:
     assert operator_named("Operator does not support running with fake tensors: acme.fuse.default") == "acme::fuse"
     assert operator_named("UnsupportedOperatorException: _C.rms_norm.out") == "mylib::name"
     assert operator_named("aten.equal.default") == "mylib::name"
+    no_fake = "There was no fake impl registered for <CustomOpDef(acme::fuse)>. This is necessary for torch.compile"
+    no_meta = "Could not run '{}' with arguments from the 'Meta' backend."
+    wrong = "expected size 4==4, stride 1==5 at dim=0 Error in op: torch.ops.acme.fuse.default"
+    assert {operator_named(text) for text in (no_fake, no_meta.format("acme::fuse"), no_meta.format("acme::fuse.out"), wrong)} == {"acme::fuse"}
+    assert operator_named(no_meta.format("aten::nonzero")) == "mylib::name"
 
 
 def test_the_package_that_is_missing() -> None:

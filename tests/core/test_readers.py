@@ -299,10 +299,10 @@ def test_a_higher_order_operator_says_what_broke_inside_it() -> None:
     """torch announces it, and names the operator in front of the explanation; the reason may begin with any sign."""
     inner = "Encountered aliasing during higher order op tracing\n  Higher Order Operator: torch.cond\n"
     announced = f"{UNCAPTURED} with torch.compile. Got graph break/error:\n\n"
-    assert messages(f"{announced}{inner}{HINT}") == [f"{inner.partition(chr(10))[0]}: Higher order ops do not support aliasing."]
+    assert messages(f"{announced}{inner}{HINT}") == [f"{inner.partition(chr(10))[0]}: torch.cond: Higher order ops do not support aliasing."]
     assert messages(f"{announced}`torch.cond`: no such branch\n") == ["`torch.cond`: no such branch"]
     assert messages(f"torch._dynamo.exc.Unsupported: HOP: a side effect\n  Higher Order Operator: checkpoint\n{HINT}") == [
-        "HOP: a side effect: Higher order ops do not support aliasing."
+        "HOP: a side effect: checkpoint: Higher order ops do not support aliasing."
     ]
 
 
