@@ -15,8 +15,6 @@ from recompile_watch.core.events import EXTRA_FIELDS, Event, event_from_json, ev
 from recompile_watch.core.runs import Metrics, Run, Stretch
 from recompile_watch.core.same import (
     BUILT,
-    FOLLOWED,
-    HANDED_ON,
     HOLD_BYTES,
     LOGGED,
     PAIR_BYTES,
@@ -24,6 +22,7 @@ from recompile_watch.core.same import (
     Held,
     Process,
     is_command_of,
+    is_followed,
     is_raised_again,
     is_refused_by,
     is_same_place,
@@ -216,7 +215,7 @@ class Context:
         if event.kind == "compile_error" and (self._was_logged(event, rule) or self._was_built(held)):
             return []
         match event.kind:
-            case "graph_break" | "compile_error" if rule in FOLLOWED:
+            case "graph_break" | "compile_error" if is_followed(held):
                 self._drop_announced(held)
                 held.waits = True
                 self._announced = [*self._announced[1 - MAX_ANNOUNCED :], held]
@@ -256,9 +255,7 @@ class Context:
         if held.rule.endswith(".item"):
             return
         near = [one for one in self._announced if held.event.offset - one.event.offset < PAIR_BYTES]
-        is_announced = held.rule in FOLLOWED  # and so says less than any other but for the one that hands a traceback on
-        able = (one for one in nearest_first(near, held) if one.rule == HANDED_ON or not is_announced)
-        before = next((one for one in able if says(held.event, one.event, one.rule)), None)
+        before = next((one for one in nearest_first(near, held) if says(held, one)), None)
         if before is not None:
             before.waits, before.drop = False, True
         self._announced = [one for one in near if one is not before]

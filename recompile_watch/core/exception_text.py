@@ -12,8 +12,14 @@ def what_is_wrong(text: str, more: str, message: str) -> str:
 
     text, more: the exception's first line and the one below. message: the whole record.
     """
+    if not text and _ANNOUNCES_NOTHING.match(more) is None:  # what it says begins on a line of its own
+        text, more = more, ""
+    if text.endswith("Got graph break/error:") and (inner := _NESTED.search(message)) is not None:  # a higher order operator
+        text, more = inner["text"], inner["more"] or ""
     if text.endswith("raised:"):
         text = more
+    elif text == "Observed exception" and (raised := _OBSERVED.search(message)) is not None:
+        text = f"{text}: {raised['error']}"
     elif text.endswith(":") and more and text.startswith("Failed running "):  # torch 2.0 to 2.6
         text = f"{more} ({text[:-1]})"
     elif more and _ANNOUNCED.fullmatch(text) is not None and _ANNOUNCES_NOTHING.match(more) is None:  # broken behind the exception's name
@@ -24,6 +30,7 @@ def what_is_wrong(text: str, more: str, message: str) -> str:
         text = f"{text}: {_inner_first(more.removeprefix('Explanation: '))}"
     elif more.startswith("Higher Order Operator: ") and (explained := _EXPLAINED.search(message)) is not None:
         text = f"{text}: {more.removeprefix('Higher Order Operator: ')}: {explained['text']}"
+    text = _SKIPPED.sub("skipping cudagraphs due to ", text).removesuffix(" Found from :").removesuffix(" Found from:")
     text = re.sub(r"\s{2,}", " ", text)  # tables and terminals stretch the blanks
     text = _inner_first(text).partition(" This function is either a Python builtin")[0]  # what follows is the same for every function
     if ("C++ compile error" in text or text.endswith("CppCompileError:")) and (error := _CPP_ERROR.search(message)) is not None:
@@ -72,10 +79,14 @@ _EXPLAINED = pattern(r"(?m)^[ \t]{0,40}Explanation: (?P<text>[^\n]{1,300})")
 _CPP_ERROR = pattern(r"(?m)^[^\n]{0,300}?\b(?P<error>(?:fatal )?error(?: \w+)?: [^\n]{1,200}|no matching function for call[^\n]{0,200})")
 _ANNOUNCED = pattern(r"(?:(?!CppCompileError)[A-Z]\w{0,60}(?:Error|Exception): ?){1,3}")
 _ANNOUNCES_NOTHING = pattern(r"Set TORCH|You can suppress|from user code:|The above exception|During handling|Traceback |File \"")
+_SKIPPED = pattern(r"(?:(?:skipp|disabl)ing cudagraphs due to ){2,}")  # torch puts it in front of what may begin with it
+_NESTED = pattern(r"Got graph break/error:\s*\n[ \t]*(?P<text>\S[^\n]*)(?:\n[ \t]*(?P<more>\S[^\n]*))?")
+_OBSERVED = pattern(r"\n[ \t]*Developer debug context: raised exception (?P<error>[^\n]{1,200})")
 _RAISED = pattern(r"[A-Z]\w{0,60}(?:Error|Exception): \S")
 # A place in a kernel, whose error stands below its source; what triton says before it shows the words of NVIDIA's assembler; an operation;
 # the operator whose result is not what its fake kernel said.
 _DETAILS = (
+    (pattern(r"\bwhere we guessed its$"), pattern(r"(?m)^(?P<error>metadata incorrectly\.)$")),
     (
         pattern(r"\bat \d+:\d+:$"),
         pattern(r"(?m)^(?P<error>[A-Z]\w*(?:Error|Exception)\([^\n]{1,280}|(?!CompilationError: at)[A-Z]\w*(?:Error|Exception): [^\n]{1,280})"),

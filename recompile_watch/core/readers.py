@@ -11,6 +11,7 @@ from recompile_watch.core.late import pattern
 from recompile_watch.core.prefix_grammar import GLOG
 from recompile_watch.core.records import Record
 from recompile_watch.core.sightings import Fields, Sighting, decode, sighting, text_or_none
+from recompile_watch.core.stack_frames import StackFrame, frames, user_code, users_own
 from recompile_watch.core.tracebacks import backend_of, failure_of, operation_of
 
 _CACHED_LINES = 10_000
@@ -26,8 +27,6 @@ _PRESSED = pattern(rb"^ ?(?:\.\.\.|\xe2\x80\xa6) (?P<guard>[^`\"\n]{2,300})")
 _MISS = pattern(rb"Cache miss due to (?:[^\n]{1,300}? previous key sizes=\[[\d,]*\]|[^\n]{1,300})")
 # Behind a guard on a number that was dynamic until the code fixed it: what fixed it, torch's own second place (torch/_guards.py: SLoc).
 _FIXED = pattern(rb" == [^#\n]{1,80}# [^\n]{1,600}\((?P<code>[^()\s]{1,200}\.py:\d+ in \w+)\)\s*(?:\(HINT: |$)")
-# A frame of a stack, not one in the comments of a printed graph.
-_FRAME = pattern(rb"(?<!# )File \"(?P<file>[^\"\n]+)\", (?:line (?P<line>\d+), )?in (?P<function>[^\n]+?)(?=\s{2,}|\n|$| [a-z_]+ ?[=(.])")
 
 
 class Reasons:
@@ -58,13 +57,6 @@ def _parse_reason_line(line: bytes, function: str | None) -> Iterator[Reason]:
             yield parse_reason(decode(part[start.end() :]), function)
         elif part[:1].isdigit() or part[:1] == b"!":
             yield parse_reason(decode(part), function)
-
-
-def frames(message: bytes) -> list[tuple[str, int | None, str]]:
-    """The stack frames in a message, outermost first: (file, line, function). Its line breaks may be spelled out."""
-    if b"\\n  " in message:
-        message = message.replace(b"\\n  ", b"\n  ")
-    return [(decode(m["file"]), int(m["line"]) if m["line"] else None, decode(m["function"]).strip()) for m in _FRAME.finditer(message)]
 
 
 def read_plain(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
@@ -164,7 +156,7 @@ def _read_graph_break(source: str, reasons_of: Reasons, record: Record, fields: 
         user = []
     same = [frame for frame in user if fields.get("file") in (None, frame[0]) and fields.get("line_no") in (None, frame[1])]
     if same:
-        fields["file"], fields["line_no"], fields["function"] = same[-1]
+        fields["file"], fields["line_no"], fields["function"] = users_own(user[: user.index(same[-1]) + 1])
     reason = fields.get("reason")
     if isinstance(reason, str):
         fields["reason"] = _first_reason_line(reason)
@@ -175,7 +167,7 @@ def _read_graph_break(source: str, reasons_of: Reasons, record: Record, fields: 
     return [sighting(source, record, fields, partial=not is_whole or record.match is None or (record.cut and record.unterminated))]
 
 
-def _statement(message: bytes, stack: list[tuple[str, int | None, str]]) -> dict[str, object]:
+def _statement(message: bytes, stack: list[StackFrame]) -> dict[str, object]:
     """What the line of code at a break does, as a field of the event, where that decides. stack: the frame that broke."""
     frame = [rb'File "%s", line %d, in [^\n]{1,200}\n[ \t]{1,80}([^\n]{1,200})' % (re.escape(file.encode()), line) for file, line, _ in stack if line]
     code = [found for form in frame for found in re.findall(form, message)][-1:]
@@ -248,11 +240,9 @@ def _read_exception(source: str, reasons_of: Reasons, record: Record, fields: Fi
     name = fields.get("exception")
     if isinstance(name, str):
         fields["exception"] = name.rpartition(".")[2]
-    if fields.get("function") is None:
-        code = _FROM_USER_CODE.search(record.sure_message())
-        if code is not None and (stack := frames(code[0])):
-            fields["file"], fields["line_no"], fields["function"] = stack[-1]
-            fields |= _statement(code[0], stack[-1:])
+    if fields.get("function") is None and (place := user_code(record.sure_message())) is not None:
+        fields["file"], fields["line_no"], fields["function"] = place
+        fields |= _statement(record.sure_message(), [place])
     fields |= backend_of(record.message()) | hint_of(decode(record.message()), name)
     return [sighting(source, record, fields)]
 
@@ -310,8 +300,9 @@ def _is_aside(record: Record) -> bool:
 # Source: the calls with exc_info=True in torch 2.13.
 _DEALT_WITH = pattern(
     rb"_inductor[./](?:select_algorithm|autotune_process)\b"
-    rb"|^W.*(?:_dynamo/(?:pgo|package|precompile_context)|_inductor/(?:debug|remote_cache|triton_bundler|compile_fx_ext|codecache)"
-    rb"|_aot_autograd/autograd_cache|_functorch/partitioners|_higher_order_ops/triton_kernel_wrap)\.py"
+    rb"|^W.*(?:_dynamo/(?:pgo|package|precompile_context|eval_frame|variables/\w+)|_aot_autograd/autograd_cache|_functorch/partitioners"
+    rb"|_inductor/(?:debug|remote_cache|triton_bundler|compile_fx_ext|codecache|cpp_builder|fx_passes/\w+|compile_worker/\w+|runtime/triton_heuristics)"
+    rb"|_higher_order_ops/triton_kernel_wrap)\.py"
 )
 # Candidates of the autotuning that torch does without, and a key of a cache that cannot be made: the graph is then compiled in each start.
 # What torch caught begins in the function that caught it.
@@ -329,7 +320,6 @@ _LAST_WORDS = pattern(
     rb"(?m)^(?:from user code:|Set TORCH(?:_LOGS|DYNAMO_VERBOSE)=|Set torch\._dynamo\.config\.verbose"
     rb"|You can suppress this exception and fall|\s*\"?_orig_mod\.|While executing %|\s*target: aten\.|[^\n]*\b(?:in|out|in_out)_ptr\d+\b)"
 )
-_FROM_USER_CODE = pattern(rb"from user code:\n(?:\s+[^\n]*\n?)+")
 
 
 def _read_limit_error(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:

@@ -29,7 +29,10 @@ TAILS = frozenset(
         "torch.compile_error.unconverted",
     }
 )
-FOLLOWED = ANNOUNCED | TAILS  # those that another event may repeat
+# Exceptions of the compiler that it raises again as another one, what begins the name of those of the code that Dynamo traces, and the others.
+_WRAPPED = frozenset({"ConstraintViolationError", "DataDependentOutputException", "DynamicOutputShapeException", "GuardOnDataDependentSymNode"})
+_OBSERVED = "Observed"
+_WRAPPING = frozenset({"UserError", "Unsupported", "TorchRuntimeError", "BackendCompilerFailed", "InternalTorchDynamoError", "InductorError"})
 LOGGED = "torch.compile_error.guard"  # the rule for a guard that could not be made: torch logs the failure, and then raises it
 
 Process = tuple[bytes, int | None, int | None]  # channel, rank and pid
@@ -49,23 +52,41 @@ class Held:
         return self.channel, self.event.rank, self.event.pid
 
 
+def is_followed(held: Held) -> bool:
+    """True for an event that another one may repeat."""
+    return held.rule in ANNOUNCED or held.rule in TAILS or _is_wrapped(held.event)
+
+
+def _is_wrapped(event: Event) -> bool:
+    name = str(event.extra.get("exception"))
+    return event.kind == "compile_error" and (name in _WRAPPED or name.startswith(_OBSERVED))
+
+
 def may_be_one(process: Process, other: Process) -> bool:
     """True for two that nothing tells apart: one channel, and no two ranks or pids."""
     return process[0] == other[0] and all(None in pair or pair[0] == pair[1] for pair in zip(process[1:], other[1:], strict=True))
 
 
-def says(event: Event, before: Event, rule: str) -> bool:
-    """True when the event is what one before, of this rule, announced: the break itself, or an exception that goes on with it."""
-    if before.kind == "graph_break":
-        return event.kind == "graph_break" or event.extra.get("exception") == "Unsupported"
-    if event.kind == "graph_break":
-        return False
+def says(held: Held, announced: Held) -> bool:
+    """True when the event is what one before it announced: the break itself, or an exception that goes on with it."""
+    event, before, rule = held.event, announced.event, announced.rule
+    is_wrapping = _is_wrapped(before) or _is_wrapped(event)
+    if is_followed(held) and rule != HANDED_ON and not is_wrapping:
+        return False  # what announces something says less than any other
+    if "graph_break" in (event.kind, before.kind):
+        return before.kind == "graph_break" and (event.kind == "graph_break" or event.extra.get("exception") == "Unsupported")
     if rule == HANDED_ON:
         return event.rank == before.rank
-    if rule == "torch.compile_error.logged" and event.extra.get("exception") == before.extra.get("exception"):
+    name, again = str(before.extra.get("exception")), str(event.extra.get("exception"))
+    if rule == "torch.compile_error.logged" and name == again:
         return False  # a program that tells of it once more in words of its own
-    said = str(before.extra.get("message") or "").partition(" (Failed running")[0][:SAME_WORDS]
-    return rule in TAILS or (bool(said) and said in str(event.extra.get("message") or ""))
+    told, message = (str(one.extra.get("message") or "") for one in (before, event))
+    if _is_wrapped(before) and again not in _WRAPPING and "(Failed running" not in message:
+        return False  # another call that failed like it, or a program's words
+    if name.startswith(_OBSERVED):
+        return message.startswith("Observed exception")
+    said = told.partition(" (Failed running")[0][:SAME_WORDS]
+    return rule in TAILS or (bool(said) and said in message)
 
 
 def is_raised_again(event: Event, logged: Event | None) -> bool:
@@ -84,9 +105,9 @@ def is_command_of(event: Event, built: Event) -> bool:
 
 
 def tells_no_failure(event: Event, rule: str) -> bool:
-    """True for a traceback whose exception the log does not show, and for one that only says around what an earlier one came."""
-    is_stack_only = rule == "torch.compile_error.traceback" and event.extra.get("exception") is None
-    return is_stack_only or str(event.extra.get("message") or "").startswith("Graph break under ")
+    """True where the log does not show the exception of a traceback or of a warning, and for one that only says around what an earlier one came."""
+    is_bare = rule in ("torch.compile_error.traceback", "torch.compile_error.backward") and event.extra.get("exception") is None
+    return is_bare or str(event.extra.get("message") or "").startswith("Graph break under ")
 
 
 def is_same_place(one: Event, other: Event) -> bool:

@@ -55,7 +55,8 @@ _TOGETHER = pattern(
     rb"|(?:static input|cudagraph managed tensor) data pointer changed|last reason: \d+/\d+: \S|\bmismatch at index \d+\. expected \d+, actual \d"
     rb"|torch/[\w/]+\.py:\d+\] \[(?:__\w+|\d+/\d+)\]"
     rb"|which is too old to be supported by the triton GPU compiler|as dynamic but your code specialized it to be a constant"
-    rb"|compiled with non-empty donated buffers|symbolically trace a dynamo-optimized function|not currently support double backward"
+    rb"|compiled with non-empty donated buffers|FX to (?:symbolically |torch\.jit\.)trace a dynamo-optimized function"
+    rb"|not currently support double backward"
     rb"|Set TORCHDYNAMO_VERBOSE=1 for the internal stack trace|You can suppress this exception and fall back to eager"
 )
 MIN_WRAP, MAX_WRAP = 40, 240

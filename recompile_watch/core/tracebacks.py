@@ -121,7 +121,7 @@ def failure_of(lines: Iterable[bytes], *, is_cut: bool, gave_way: bool) -> Failu
             last = replace(last, stage=stage or "")
             if stage is not None:
                 found = None if name in _ENDED else last
-            stage, headed, has_frames, is_below = None, None, False, True
+            stage, headed, has_frames, is_below = None, None, False, exception["said"] is not None  # a name alone says nothing below it
     if gave_way and has_frames:
         return None
     if stage is not None and is_cut and headed is None and raised is not None:

@@ -110,6 +110,7 @@ _AT_STAGE = {
     "inductor": "inductor could not write or build the code for a graph: the call failed, unless the program catches it.",
     "running": "What was compiled, or the check whether it fits, raised in the call: it failed, unless the program catches it.",
 }
+_FORBIDS = ("that the stance forbids", "and was compiled ahead of time")
 _DEFAULT_RECOMPILE = "Every new value of what this guard checks compiles again, up to the recompile limit; calls wait meanwhile."
 
 
@@ -335,7 +336,7 @@ _TITLES: dict[str, Callable[[Group], str]] = {
     "recompile": _recompile,
     "recompile_limit_hit": _limit_hit,
     "recompile_limit_error": _limit_error,
-    "recompile_forbidden": lambda group: f"{_name(group)} needed a recompile that the stance forbids",
+    "recompile_forbidden": lambda group: f"{_name(group)} needed a recompile {_FORBIDS[group.first.extra.get('ahead') is True]}",
     "graph_break": lambda group: f"Graph break in {_name(group)}{_colon(_broken(_reason(group), group.first))}",
     "cudagraph_skip": _skip,
     "cudagraph_overwritten_error": _overwritten,

@@ -725,6 +725,12 @@ def test_graph_partition_is_on_in_a_new_torch() -> None:
     [
         ("RuntimeError: Detected that you are using FX to symbolically trace a dynamo-optimized function.", "use_uncompiled_module",
          "warmup_single_thread", "remove_graph_break"),
+        ("torch._inductor.exc.InductorError: RuntimeError: skipping cudagraphs due to cpu device (arg0_1). Found from : ", "move_cpu_tensor_to_gpu",
+         "mode_without_cudagraphs", "upgrade_torch"),
+        ("torch._inductor.exc.InductorError: RuntimeError: skipping cudagraphs due to mutated inputs (1 instances)", "static_address_buffers",
+         "avoid_input_mutation", "upgrade_torch"),
+        ("RuntimeError: Detected that you are using FX to torch.jit.trace a dynamo-optimized function.", "use_uncompiled_module",
+         "warmup_single_thread", "remove_graph_break"),
         ("torch._dynamo.exc.InternalTorchDynamoError: RuntimeError: Cannot call CUDAGeneratorImpl::current_seed during CUDA graph capture", "warmup",
          "disable_compile_process", "mode_without_cudagraphs"),
         ("TypeError: compile() got an unexpected keyword argument 'recompile_limit'", "setting_of_version", "upgrade_torch", "recompile_limit_kwarg"),

@@ -171,6 +171,14 @@ def test_a_rule_says_how_bad_its_own_event_is() -> None:
     assert only([event("graph_break", reasons=moved, backend_failed=True)]).severity == "warning"
 
 
+def test_what_was_compiled_ahead_is_forbidden_by_no_stance() -> None:
+    """Nobody set one: what aot_compile made has this one version."""
+    forbidden = [event("recompile_forbidden", stance="fail_on_recompile"), event("recompile_forbidden", stance=None, ahead=True)]
+    by_stance, ahead = (only([one]) for one in forbidden)
+    assert by_stance.title.endswith("a recompile that the stance forbids") and "set_stance" in by_stance.consequence
+    assert ahead.title.endswith("a recompile and was compiled ahead of time") and "compiled ahead of time" in ahead.consequence
+
+
 @pytest.mark.parametrize(
     ("kind", "extra"),
     [("quote", {"symbol": "A"}), ("gpu_memory", {}), ("inference", {}), ("order", {}), ("plan", {}), ("compile_time", {}), ("model_load", {})],

@@ -152,6 +152,23 @@ def test_what_torch_warns_of_and_goes_on_without_is_no_failure() -> None:
     assert len(events(text.replace("_higher_order_ops/triton_kernel_wrap", "_dynamo/convert_frame"))) == 1
 
 
+def test_a_cache_that_torch_cannot_load_is_no_failure() -> None:
+    """It compiles anew, at its own level of warnings; the same words in a traceback that nobody caught are a failure."""
+    error = "RuntimeError: Compile package was created with a different PyTorch version: 2.12.0\n"
+    prefix = "W1122 10:00:00.000000 1234 torch/_dynamo/eval_frame.py:936] "
+    assert events(f"{prefix}Failed to load entry from dynamo cache\n{prefix}Traceback (most recent call last):\n{prefix}{error}") == []
+    assert len(events(error)) == 1
+
+
+def test_a_backward_that_is_put_off_is_told_once() -> None:
+    """torch warns behind the failure where a log does not keep the stack; with the stack the warning is the failure."""
+    put_off = "failed to eagerly compile backwards for dynamic, suppressing in case backwards not needed\n"
+    assert [event.get("suppressed") for event in events(ERROR + f"WARNING: {put_off}")] == [None]
+    prefix = "W1122 10:00:00.000000 1234 torch/_functorch/_aot_autograd/graph_compile.py:2384] [0/0] "
+    stack = f"{prefix}Traceback (most recent call last):\n{prefix}RuntimeError: no kernel\n"
+    assert [event.get("suppressed") for event in events(f"{ERROR}{prefix}{put_off}{stack}")] == [None, True]
+
+
 @pytest.mark.parametrize(
     ("frame", "error"),
     [
@@ -272,3 +289,66 @@ def test_names_that_only_inductor_gives_tell_its_code() -> None:
     refused = "program_source:19:9: error: expected ')'\n        auto tmp10 = tmp8 ? tmp9 : {}[x0];\n        ^\n"
     assert messages(refused.format("in_ptr0")) == ["error: expected ')'"]
     assert events(refused.format("prices")) == []
+
+
+HINT = "  Explanation: Higher order ops do not support aliasing.\n  Hint: Please open an issue.\n"
+UNCAPTURED = "torch._dynamo.exc.UncapturedHigherOrderOpError: This higher order operator doesn't work unless it is captured completely"
+
+
+def test_a_higher_order_operator_says_what_broke_inside_it() -> None:
+    """torch announces it, and names the operator in front of the explanation; the reason may begin with any sign."""
+    inner = "Encountered aliasing during higher order op tracing\n  Higher Order Operator: torch.cond\n"
+    announced = f"{UNCAPTURED} with torch.compile. Got graph break/error:\n\n"
+    assert messages(f"{announced}{inner}{HINT}") == [f"{inner.partition(chr(10))[0]}: torch.cond: Higher order ops do not support aliasing."]
+    assert messages(f"{announced}`torch.cond`: no such branch\n") == ["`torch.cond`: no such branch"]
+    assert messages(f"torch._dynamo.exc.Unsupported: HOP: a side effect\n  Higher Order Operator: checkpoint\n{HINT}") == [
+        "HOP: a side effect: checkpoint: Higher order ops do not support aliasing."
+    ]
+
+
+def test_a_message_may_begin_below_the_name_of_its_exception() -> None:
+    """Python prints a colon then, behind which nothing stands; below a name without one stands nothing of the exception's."""
+    module = "/venv/torch/_functorch/_aot_autograd/runtime_wrappers.py"
+    stack = f'Traceback (most recent call last):\n  File "{module}", line 9, in process_runtime_tangent\n    raise e\n'
+    guessed = "During the backward, we encountered a tensor subclass where we guessed its\nmetadata incorrectly.\n"
+    made = '\nThe forward output was created here:\n  File "/srv/bot/m.py", line 8, in forward\n    return x * 2\n'
+    (event,) = events(f"{stack}RuntimeError: \n{guessed}Expected a TwoTensor tangent but got a Tensor.\n{made}")
+    assert event["message"] == "During the backward, we encountered a tensor subclass where we guessed its metadata incorrectly."
+    assert (event["function"], event["line_no"]) == ("forward", 8)
+    assert messages(f"{stack}RuntimeError\nprices of 40 symbols\n") == [None]
+    diverged = "SpeculationLog diverged at index 3 (log had 5 entries):"
+    assert messages(f"torch._dynamo.symbolic_convert.SpeculationLogDivergence: \n{diverged}\n- Expected: m.py:9\n") == [diverged]
+
+
+OBSERVED = "torch._dynamo.exc.ObservedKeyError: ConstantVariable(str: 'gain')\n"
+UNHANDLED = (
+    "torch._dynamo.exc.Unsupported: Observed exception\n"
+    "  Explanation: Dynamo found no handler.\n  Developer debug context: raised exception KeyError('gain')\n"
+)
+CONSTRAINT = "Constraints violated (b)! For more information, see below.\n"
+
+
+def test_what_the_traced_code_raises_is_one_failure_with_that_exception() -> None:
+    """Dynamo raises a copy of it first, then says that nothing handles it, and in its debug context what it was."""
+    assert [(event["exception"], event["message"]) for event in events(OBSERVED + BETWEEN + UNHANDLED)] == [
+        ("Unsupported", "Observed exception: KeyError('gain')")
+    ]
+    assert [event["exception"] for event in events(OBSERVED)] == ["ObservedKeyError"]
+
+
+def test_an_exception_that_torch_raises_again_as_another_one_is_one_failure() -> None:
+    """With the same words; the same exception once more is another call, and other words are another failure."""
+    violated = f"torch.fx.experimental.symbolic_shapes.ConstraintViolationError: {CONSTRAINT}"
+    again = f"torch._dynamo.exc.UserError: {CONSTRAINT}"
+    shape = "torch._subclasses.fake_tensor.DynamicOutputShapeException: aten.nonzero.default\n"
+    failed = "RuntimeError: Failed running call_function <built-in function getitem>(*(FakeTensor(...),), **{}):\naten.nonzero.default\n"
+    broke = "torch._dynamo.exc.Unsupported: dynamic shape operator: aten.nonzero.default\n"
+    for text, names in (
+        ([violated, again], ["UserError"]),
+        ([violated, again, violated, again], ["UserError", "UserError"]),
+        ([violated, violated], ["ConstraintViolationError"] * 2),
+        ([violated, UNHANDLED], ["ConstraintViolationError", "Unsupported"]),
+        ([shape, failed, broke], ["Unsupported"]),
+        ([CAUSE, failed.replace("aten.nonzero.default\n", UNKNOWN), ERROR, CAUSE, ERROR], ["UserError", "UserError"]),
+    ):
+        assert [event["exception"] for event in events(BETWEEN.join(text))] == names

@@ -1,0 +1,116 @@
+"""Where in the user's code an exception came from: what torch shows below it, through a whole log."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.conftest import events_of_bytes
+
+FILE = "/srv/bot/m.py"
+CHECK = "Could not guard on data-dependent expression u0 > 4 (unhinted: u0 > 4).  (Size-like symbols: none)"
+MARKED = """torch.fx.experimental.symbolic_shapes.ConstraintViolationError: Constraints violated (L['x'].size()[0])! For more information, see below.
+  - You marked L['x'].size()[0] as dynamic but your code specialized it to be a constant (8). If you're using mark_dynamic, either remove it.
+
+User stack:
+  File "/srv/bot/m.py", line 8, in forward
+    y = x.view(8, 4)
+
+"""
+LOWERED = """torch._inductor.exc.InductorError: LoweringException: RuntimeError: no such thing
+  target: aten.sin.default
+  args[0]: TensorBox(StorageBox(
+    InputBuffer(name='arg0_1', layout=FixedLayout('cpu', torch.float32, size=[5], stride=[1]))
+  ))
+Found from : 
+   File "/srv/bot/m.py", line 8, in forward
+    return x.sin()
+           ^^^^^^^
+"""  # noqa: W291
+SKIPPED = """torch._dynamo.exc.BackendCompilerFailed: backend='cudagraphs' raised:
+RuntimeError: skipping cudagraphs due to skipping cudagraphs due to cpu device (arg0_1). Found from : 
+   File "/srv/bot/m.py", line 8, in forward
+    return x.add_(1)
+"""  # noqa: W291
+GUARDED = "E1122 21:01:04.217000 19943 torch/_guards.py:375] [0/0] "
+
+
+def guarded(text: str) -> str:
+    lines = ["Error while creating guard:", "Name: ''", "    Source: shape_env", "    Create Function: SHAPE_ENV", *text.split("\n")[:-1]]
+    return "".join(f"{GUARDED}{line}\n" for line in lines)
+
+
+def unknown_number(below: str) -> str:
+    """A number that torch does not know, as torch 2.13 tells of it (symbolic_shapes.py, _make_data_dependent_error)."""
+    return f"""torch._dynamo.exc.UserError: {CHECK}
+
+consider using data-dependent friendly APIs such as guard_or_false, guard_or_true and statically_known_true.
+Caused by: if n > 4:  # m.py:8 in forward (_dynamo/variables/tensor.py:2606 in evaluate_expr)
+For more information, run with TORCH_LOGS="dynamic"
+For extended logs when we create symbols, also add TORCHDYNAMO_EXTENDED_DEBUG_CREATE_SYMBOL="u0"
+If you suspect the guard was triggered from C++, add TORCHDYNAMO_EXTENDED_DEBUG_CPP=1
+{below}"""
+
+
+STACK = """
+User Stack (most recent call last):
+  (snipped, see stack below for prefix)
+  File "/srv/bot/m.py", line 8, in forward
+    if n > 4:
+       ^^^^^
+
+For C++ stack trace, run with TORCHDYNAMO_EXTENDED_DEBUG_CPP=1
+"""
+TRACED = """For more information about this error, see: https://pytorch.org/docs/main/generated/exportdb/index.html#constrain-as-size-example
+
+from user code:
+   File "/srv/bot/m.py", line 8, in forward
+    if n > 4:
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [unknown_number(STACK), unknown_number(STACK + TRACED), unknown_number(TRACED), MARKED, guarded(MARKED), LOWERED, SKIPPED],
+    ids=["user stack", "both", "user code", "constraint", "guard", "lowering", "cudagraph_or_error"],
+)
+def test_the_place_is_where_torch_says_it_is(text: str) -> None:
+    """Behind "from user code:" as behind the other words that torch has for it."""
+    (event,) = events_of_bytes(text.encode(), "bot.log")
+    assert (event["kind"], event["function"], event["file"], event["line_no"]) == ("compile_error", "forward", FILE, 8)
+
+
+OWN = '   File "/srv/bot/m.py", line 8, in forward\n    y = op(x)\n'
+TORCHS = [
+    "/venv/lib/python3.11/site-packages/torch/_higher_order_ops/cond.py", "/usr/lib/python3/dist-packages/torch/_library/custom_ops.py",
+    "C:\\venv\\Lib\\site-packages\\torch\\_dynamo\\polyfills\\__init__.py", "/venv/lib/python3.11/site-packages/torch/nn/modules/container.py",
+    "/home/u/pytorch/torch/_dynamo/external_utils.py",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("torchs", TORCHS)
+def test_the_place_is_the_users_line_that_led_into_torch(torchs: str) -> None:
+    """Dynamo traces through torch's own Python, too: the frame above it is the program's. Where there is none, torch's is all there is."""
+    inner = f'   File "{torchs}", line 196, in inner\n    return fn(*args)\n'
+    error = "torch._dynamo.exc.Unsupported: Attempted to wrap RNN, GRU, or LSTM\n\nfrom user code:\n"
+    (event,) = events_of_bytes(f"{error}{OWN}{inner}".encode(), "bot.log")
+    assert (event["function"], event["file"], event["line_no"]) == ("forward", FILE, 8)
+    (event,) = events_of_bytes(f"{error}{inner}".encode(), "bot.log")
+    assert (event["function"], event["file"], event["line_no"]) == ("inner", torchs, 196)
+
+
+def test_a_break_in_torchs_own_code_is_at_the_users_line() -> None:
+    """The head of such a record names torch's line; its stack shows what the program called. A library that is not torch's stays."""
+    head = "Graph break in user code at {0}:505\nGraph Break Reason: Unsupported method call\nUser code traceback:\n"
+    stack = head + OWN.replace("   File", "  File") + '  File "{0}", line 505, in build\n    obj = cls.__new__(cls)\n'
+    for file, place in (
+        ("/venv/lib/python3.11/site-packages/torch/_dynamo/polyfills/__init__.py", (FILE, 8)),
+        ("/venv/lib/python3.11/site-packages/other/build.py", ("/venv/lib/python3.11/site-packages/other/build.py", 505)),
+    ):
+        (event,) = events_of_bytes(stack.format(file).encode(), "bot.log")
+        assert (event["kind"], event["file"], event["line_no"]) == ("graph_break", *place)
+
+
+def test_a_skip_that_raises_says_its_reason_once() -> None:
+    """torch._inductor.config.triton.cudagraph_or_error makes an exception of the warning."""
+    (event,) = events_of_bytes(SKIPPED.encode(), "bot.log")
+    assert event["message"] == "RuntimeError: skipping cudagraphs due to cpu device (arg0_1)."
