@@ -34,7 +34,7 @@ _HEADER = pattern(
 )
 # What the compiled program itself goes through when it runs.
 _RUNS = pattern(
-    r"torch(?:/_|)dynamo/(?:eval_frame (?:_fn|__call__|inner|forward|wrapper|compile_wrapper|_call_lazy_check|fn)$"
+    r"torch(?:/_|)dynamo/(?:eval_frame (?:_fn|__call__|__(?:get|set|del)attr__|inner|forward|wrapper|compile_wrapper|_call_lazy_check|fn)$"
     r"|external_utils |decorators |polyfills)"
     r"|torch/_functorch/_aot_autograd/(?:runtime_wrappers (?!_backward_prologue|process_runtime_tangent|coerce_)|utils |subclass_utils )"
     r"|torch/_functorch/(?:(?:apis|vmap|eager_transforms|functional_call|pyfunctorch) "

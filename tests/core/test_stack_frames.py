@@ -31,6 +31,7 @@ RuntimeError: skipping cudagraphs due to skipping cudagraphs due to cpu device (
    File "/srv/bot/m.py", line 8, in forward
     return x.add_(1)
 """  # noqa: W291
+RAISED = "torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:\nRuntimeError: no C++ compiler found\n"
 GUARDED = "E1122 21:01:04.217000 19943 torch/_guards.py:375] [0/0] "
 
 
@@ -114,3 +115,19 @@ def test_a_skip_that_raises_says_its_reason_once() -> None:
     """torch._inductor.config.triton.cudagraph_or_error makes an exception of the warning."""
     (event,) = events_of_bytes(SKIPPED.encode(), "bot.log")
     assert event["message"] == "RuntimeError: skipping cudagraphs due to cpu device (arg0_1)."
+
+
+def test_a_name_that_the_module_lacks_is_no_failure_of_the_compiler() -> None:
+    """The wrapper hands every attribute on to the module: without torch.compile the same is raised."""
+    wrapper = '  File "/v/site-packages/torch/_dynamo/eval_frame.py", line 600, in __getattr__\n    return getattr(self._orig_mod, name)\n'
+    module = '  File "/v/site-packages/torch/nn/modules/module.py", line 1967, in __getattr__\n    raise AttributeError(\n'
+    log = f'Traceback (most recent call last):\n  File "{FILE}", line 4, in <module>\n    print(m.wieght)\n{wrapper}{module}'
+    assert events_of_bytes(f"{log}AttributeError: 'Linear' object has no attribute 'wieght'\n".encode(), "-") == []
+
+
+def test_a_failure_that_torch_put_up_with_is_told_once() -> None:
+    """Without a prefix on each line its traceback comes twice: in the message, and behind it."""
+    stack = f'Traceback (most recent call last):\n  File "/v/site-packages/torch/_dynamo/output_graph.py", line 9, in call\n    x\n{RAISED}'
+    log = f"WON'T CONVERT step {FILE} line 4 \ndue to: \n{stack}\n{stack}out: tensor([2.])\n"
+    (event,) = events_of_bytes(log.encode(), "-")
+    assert event["kind"] == "compile_error" and event["suppressed"] is True
