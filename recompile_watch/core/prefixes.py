@@ -278,7 +278,7 @@ def _carried_at(raw: bytes, at: int) -> Carried | None:
 def _peel_text(state: Peeling, raw: bytes) -> Piece:
     position = _peel_layers(state, raw)
     text = raw[position:]
-    if text.endswith(b"]"):
+    if text.endswith((b"]", b" for more options.)")):  # the first of them tells of Ray's settings
         text = REPEATED.sub(b"", text)
     elif text.endswith(b"`") and raw.startswith(b"`"):
         text = text[:-1]

@@ -197,7 +197,7 @@ def _first_reason_line(reason: str) -> str:
 
 def _read_cudagraph_skip(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
     message = re.sub(r"\s+\n", "\n", decode(record.message()))
-    found = re.search(r"(?:skipping|disabling) cudagraphs due to (?P<reason>.*)", message, re.DOTALL)
+    found = re.search(r"(?:skipping|disabling) cudagraphs (?:for backward )?due to (?P<reason>.*)", message, re.DOTALL)
     reason = found["reason"] if found else ""
     while (again := re.match(r"(?:skipping|disabling) cudagraphs due to ", reason)) is not None:
         reason = reason[again.end() :]

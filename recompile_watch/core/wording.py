@@ -285,7 +285,8 @@ def _overwritten(group: Group) -> str:
 
 
 def _compile_error(group: Group) -> str:
-    what = f"{group.key.function} was not compiled" if group.key.function else "torch.compile failed"
+    is_survived = group.first.extra.get("suppressed")
+    what = f"{group.key.function} was not compiled" if group.key.function else f"torch.compile {'gave up' if is_survived else 'failed'}"
     said = _failure(group.first.extra.get("exception"), group.first.extra.get("message"))
     return what + _colon(_short(_AROUND.sub("", said)) or _reason(group))
 
