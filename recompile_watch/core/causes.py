@@ -120,10 +120,8 @@ _FORMS: tuple[tuple[str, str | Callable[[str, str], str]], ...] = (
     (r"tensor '.*' (?:Tensor )?device index mismatch", "device_mismatch"),
     (r"tensor '.*' dispatch key set mismatch", "dispatch_keys"),
     (r"expected type of '.*' to be ", "type_identity"),
-    (
-        r"Duplicate tensors? found|NO_TENSOR_ALIASING guard |[^ ]+ is (?!None|not )[^ ]+$|[^ ]+ (?:is aliased$|should not alias)|[^ ]*should not alias",
-        "tensor_aliasing",
-    ),
+    (r"NO_TENSOR_ALIASING guard ", "tensor_aliasing"),
+    (r"Duplicate tensors? found|[^ ]+ is (?!None|not )[^ ]+$|[^ ]+ (?:is aliased$|should not alias)|[^ ]*should not alias", "tensor_aliasing"),
     (r"GLOBAL_STATE changed:", _global_state),
     (r"(?:not )?___(?:is_grad_enabled|set_grad_enabled)|(?:not )?torch\.is_grad_enabled", "grad_mode"),
     (r"___check_global_state|___check_torch_function_mode_stack|(?:not )?___is_torch_function_enabled", "global_state"),
