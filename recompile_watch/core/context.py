@@ -237,7 +237,7 @@ class Context:
 
     def _was_logged(self, event: Event, rule: str) -> bool:
         """True for the exception of a failure that torch logged a moment ago; remembers what it logs."""
-        if rule == LOGGED or event.extra.get("suppressed"):
+        if rule.startswith(LOGGED):
             self._logged = event
             return False
         return is_raised_again(event, self._logged)

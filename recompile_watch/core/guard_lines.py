@@ -42,7 +42,7 @@ _ARGUMENTS = (
     (_KNOWN_OPTIONS, "option", 'options={{"{}": ...}}', 0.85, "options={...}"),
 )
 _CONFIG_NAMED = pattern(r"\btorch\._dynamo\.(?:config\.)?(?P<name>[a-z]\w{2,60})`?(?: ?= ?| to `?)(?P<value>True|False)\b")
-_VARIABLE_NAMED = pattern(r"\b(?P<line>TORCH[A-Z0-9_]{3,60}=\w{1,20})\b")
+_VARIABLE_NAMED = pattern(r"\b(?P<line>TORCH(?!_LOGS)[A-Z0-9_]{3,60}=\w{1,20})\b")
 _STATES = (
     ("num_threads", "torch.set_num_threads(N)"),
     ("default_dtype", "torch.set_default_dtype(torch.float32)"),

@@ -33,7 +33,8 @@ TAILS = frozenset(
 _WRAPPED = frozenset({"ConstraintViolationError", "DataDependentOutputException", "DynamicOutputShapeException", "GuardOnDataDependentSymNode"})
 _OBSERVED = "Observed"
 _WRAPPING = frozenset({"UserError", "Unsupported", "TorchRuntimeError", "BackendCompilerFailed", "InternalTorchDynamoError", "InductorError"})
-LOGGED = "torch.compile_error.guard"  # the rule for a guard that could not be made: torch logs the failure, and then raises it
+# Rules for a guard that could not be made, and for what suppress_errors puts up with: torch tells of the failure, and then prints it once more.
+LOGGED = ("torch.compile_error.guard", "torch.compile_error.suppressed")
 
 Process = tuple[bytes, int | None, int | None]  # channel, rank and pid
 

@@ -39,6 +39,7 @@ class Stories:
         self._breaks: dict[tuple[str, str | None], str] = {}
         self._subjects: dict[str, str] = {}
         self._best_of: dict[tuple[str | None, str | None], dict[str, tuple[Reason, ...]]] = {}
+        self._on_what_of: dict[tuple[str | None, str | None], dict[str, dict[str, dict[str, Reason]]]] = {}
         self._of_function: dict[tuple[str | None, str | None], list[Group]] = {}
         self._overwritten: set[str | None] = set()
         self._hits: list[Group] = []
@@ -128,18 +129,28 @@ class Stories:
             return ()
         return self._best((group.key.function, group.key.file)).get(self._subject(newest[0]), ())
 
+    def _is_setting(self, line: str | None) -> bool:
+        """True when what a hint says to set is one of torch's settings: the log may be anybody's."""
+        name = (line or "").partition("=")[0].strip()
+        return name in self._catalog.settings or name in self._catalog.known
+
     def _others(self, group: Group, guards: Sequence[Reason]) -> tuple[Reason, ...]:
         """The guards of the same class on which the same function failed beside these: further sizes, numbers, dtypes."""
         if not guards or group.key.kind not in _RECOMPILES:
             return ()
         cause = guards[-1].cause
-        alike: dict[str, dict[str, Reason]] = {}
-        for one in self._of_function.get((group.key.function, group.key.file), []):
-            for guard in (*one.guards, *one.widest):
-                if guard.cause == cause:
-                    alike.setdefault(_ON_WHAT.sub("", guard.text), {}).setdefault(guard.text, guard)
+        alike = self._on_what((group.key.function, group.key.file)).get(cause, {})
         least = 2 if cause in DYNAMIC_BY_ITSELF and group.key.kind == "recompile" else 1  # one change of a size is torch's own step
         return tuple(guard for found in alike.values() if len(found) >= least for guard in found.values())
+
+    def _on_what(self, place: tuple[str | None, str | None]) -> dict[str, dict[str, dict[str, Reason]]]:
+        """The guards of one function, by their class, what they are on, and their text."""
+        found = self._on_what_of.get(place)
+        if found is None:
+            found = self._on_what_of[place] = {}
+            for guard in (guard for one in self._of_function.get(place, []) for guard in (*one.guards, *one.widest)):
+                found.setdefault(guard.cause, {}).setdefault(_ON_WHAT.sub("", guard.text), {}).setdefault(guard.text, guard)
+        return found
 
     def _best(self, place: tuple[str | None, str | None]) -> dict[str, tuple[Reason, ...]]:
         """For each kind of guard of one function the group's list that shows most of them, oldest first."""
@@ -183,7 +194,7 @@ class Stories:
         if group.key.kind == "recompile" and group.starts > 1:
             found.add("learned_again")
         if isinstance(hint := group.first.extra.get("hint"), str):
-            found |= {"hinted", "setting_hinted"} if hinted_config(hint) or hinted_variable(hint) else {"hinted"}
+            found |= {"hinted", "setting_hinted"} if self._is_setting(hinted_config(hint) or hinted_variable(hint)) else {"hinted"}
         if isinstance(statement := group.first.extra.get("statement"), str):
             found.add(statement)
         if group.first.extra.get("output") == "gradient":

@@ -962,3 +962,11 @@ def test_what_is_printed_decides(types: str, first: str) -> None:
     """torch moves texts and tensors behind the graph, and nothing else; measured with a shape."""
     said = f"Failed to trace builtin operator\n  Explanation: Dynamo does not know how to trace builtin operator `print` with argument types {types}"
     assert _told(f"torch._dynamo.exc.Unsupported: {said} (has_kwargs False)\n")[0].advice[0].remedy == first
+
+
+@pytest.mark.parametrize(("setting", "is_known"), [("trace_autograd_ops", True), ("open_the_door", False)])
+def test_a_setting_in_a_hint_is_given_only_where_torch_has_it(setting: str, is_known: bool) -> None:
+    """The log is anybody's: what it names is held against the table of settings before somebody pastes it."""
+    said = f"Some op is not traced\n  Explanation: no.\n  Hint: Set `torch._dynamo.config.{setting} = True` to allow it."
+    told = [one for found in _told(f"torch._dynamo.exc.Unsupported: {said}\n") for one in found.advice]
+    assert any(one.apply == f"torch._dynamo.config.{setting} = True" for one in told) is is_known
