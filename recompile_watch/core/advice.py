@@ -20,8 +20,6 @@ from recompile_watch.core.guard_lines import (
     constraint_line,
     dtype_named,
     grad_line,
-    hinted_config,
-    hinted_variable,
     is_of_a_library,
     logger_method,
     lr_line,
@@ -81,7 +79,7 @@ class Story:
     it failed (``tracebacks.Failure``). limit: the recompile limit that the function ran into, if the log prints it.
     is_accumulated: it is the limit of all entries of the code. backend: the one whose own code raised, where it is not torch's.
     lines: of a graph break: all on which it happened. others: guards of the same class on which the function failed as well.
-    hint: what torch's message tells the program to do.
+    hint: what torch's message tells the program to do. hinted: the line that does it, where it is one of torch's settings.
     """
 
     kind: str
@@ -106,6 +104,7 @@ class Story:
     lines: tuple[int, ...] = ()
     others: tuple[Reason, ...] = ()
     hint: str | None = None
+    hinted: str | None = None
 
     @property
     def newest(self) -> str:
@@ -351,8 +350,8 @@ MAKERS: dict[str, Callable[[Story], str | None]] = {
     "to_gpu": _to_gpu,
     "backend": lambda story: story.backend,
     "hint": lambda story: story.hint,
-    "hinted_config": lambda story: hinted_config(story.hint or ""),
-    "hinted_env": lambda story: hinted_variable(story.hint or ""),
+    "hinted_config": lambda story: story.hinted if (story.hinted or "").startswith("torch.") else None,
+    "hinted_env": lambda story: story.hinted if (story.hinted or "").startswith("TORCH") else None,
     "buckets": lambda story: buckets_for(guard.text for guard in story.guards),
     "padded": _padded,
     "broken_on": lambda story: f"this ({story.reason})" if story.reason else "what breaks the graph",

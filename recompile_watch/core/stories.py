@@ -85,7 +85,7 @@ class Stories:
             text_or_none(first.extra.get("mend")), self._catalog.models.batch_of(model), text_or_none(first.extra.get("stage")),
             limit, is_accumulated(limit_name), text_or_none(first.extra.get("backend")) if told.key.kind == "compile_error" else None,
             group.lines if told.key.kind == "graph_break" else (), self._others(group, guards),
-            text_or_none(first.extra.get("hint")),
+            text_or_none(first.extra.get("hint")), self._hinted(first),
         )  # fmt: skip
 
     def is_raised(self, group: Group) -> bool:
@@ -129,10 +129,12 @@ class Stories:
             return ()
         return self._best((group.key.function, group.key.file)).get(self._subject(newest[0]), ())
 
-    def _is_setting(self, line: str | None) -> bool:
-        """True when what a hint says to set is one of torch's settings: the log may be anybody's."""
+    def _hinted(self, event: Event) -> str | None:
+        """The line that a hint says to set, where it is one of torch's settings: the log may be anybody's."""
+        hint = text_or_none(event.extra.get("hint")) or ""
+        line = hinted_config(hint) or hinted_variable(hint)
         name = (line or "").partition("=")[0].strip()
-        return name in self._catalog.settings or name in self._catalog.known
+        return line if name in self._catalog.settings or name in self._catalog.known else None
 
     def _others(self, group: Group, guards: Sequence[Reason]) -> tuple[Reason, ...]:
         """The guards of the same class on which the same function failed beside these: further sizes, numbers, dtypes."""
@@ -193,8 +195,8 @@ class Stories:
             found.add("fixed_by_code")
         if group.key.kind == "recompile" and group.starts > 1:
             found.add("learned_again")
-        if isinstance(hint := group.first.extra.get("hint"), str):
-            found |= {"hinted", "setting_hinted"} if self._is_setting(hinted_config(hint) or hinted_variable(hint)) else {"hinted"}
+        if group.first.extra.get("hint") is not None:
+            found |= {"hinted", "setting_hinted"} if self._hinted(group.first) else {"hinted"}
         if isinstance(statement := group.first.extra.get("statement"), str):
             found.add(statement)
         if group.first.extra.get("output") == "gradient":
