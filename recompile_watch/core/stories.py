@@ -189,7 +189,8 @@ class Stories:
             found.add("limit_raised_elsewhere")
         if any(reason.cause == "parameter_size" for reason in group.widest):
             found.add("other_parameter_sizes")
-        if group.key.kind == "recompile" and group.worst_process <= FEW and self._limit_of(group)[0] is None:
+        has_room = group.worst_process <= FEW or max(map(_entry, group.guards), default=0) >= DEFAULT_LIMIT  # the limit is a higher one
+        if group.key.kind == "recompile" and has_room and self._limit_of(group)[0] is None:
             found.add("few_variants")
         if any(event.extra.get("fixed_by") for event in (group.first, group.last)):
             found.add("fixed_by_code")

@@ -84,7 +84,7 @@ PATTERNS = {
     "benchmark": "the file is a benchmark",
     "of_torch": "the file is one of torch's own",
     "gradient_output": "the tensor is a gradient that the recorded backward made",
-    "few_variants": "it happened a few times, and no limit was hit",
+    "few_variants": "there is room for more variants, and no limit was hit",
     "limit_raised_elsewhere": "the limit was raised, but not in this thread",
     "other_parameter_sizes": "the sizes of parameters differ as well",
     "beside_the_model": "the function computes nothing with tensors",

@@ -970,3 +970,10 @@ def test_a_setting_in_a_hint_is_given_only_where_torch_has_it(setting: str, is_k
     said = f"Some op is not traced\n  Explanation: no.\n  Hint: Set `torch._dynamo.config.{setting} = True` to allow it."
     told = [one for found in _told(f"torch._dynamo.exc.Unsupported: {said}\n") for one in found.advice]
     assert any(one.apply == f"torch._dynamo.config.{setting} = True" for one in told) is is_known
+
+
+def test_where_the_limit_is_higher_already_it_is_not_raised_again() -> None:
+    """More entries than the default allows, and no limit hit: the remedy was applied."""
+    blocks = "".join(_block(number, f"task == 'task{number}'") for number in range(1, 13))
+    assert _told(blocks)[0].advice[0].remedy == "warmup"
+    assert _told(blocks + _hit(16, "recompile_limit", "0/15: task == 'task16'"))[0].advice[0].remedy in RAISES
