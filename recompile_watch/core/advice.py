@@ -224,7 +224,7 @@ def _attribute(story: Story) -> str | None:
     source = number["source"] if number is not None else source_text(story.newest)
     if not source or "___stack" in source:
         return None
-    return code_name(source) or (source if _EXPRESSION.fullmatch(source) else None)
+    return _named(story, source) or (source if _EXPRESSION.fullmatch(source) else None)
 
 
 def _variants(story: Story) -> int:
@@ -306,7 +306,8 @@ def _named(story: Story, source: str) -> str | None:
     """A source as the program calls it: what torch's shared wrapper is given has another name where the module is called."""
     passed = _PASSED.fullmatch(source) if _is_wrapper(story) else None
     if passed is None:
-        return code_name(source)
+        name = code_name(source)
+        return f"model{name[2:]}" if name is not None and name.startswith(("fn.", "fn[")) and _is_wrapper(story) else name
     return passed["name"] or ("x", "y", "z")[int(passed["number"])]
 
 

@@ -244,13 +244,16 @@ def state_line(guard: str) -> str:
     )  # fmt: skip
 
 
+_ROOT = pattern(r"^(?:[LG]\['(\w+)'\]|__import___main__\.)")  # a local, or a global of the program's own module
+
+
 def structure_line(guard: str) -> str:
     """What to change about the object that a guard looks at."""
     for form, line in _STRUCTURE:
         match = form.match(guard)
         if match is not None:
             name = match.groupdict().get("name") or match.groupdict().get("left") or ""
-            return line.format(name=re.sub(r"^[LG]\['(\w+)'\]", r"\1", name))
+            return line.format(name=_ROOT.sub(r"\1", name))
     return f"# {guard}: build this once and reuse it, or replace it by what it holds (a tensor, a number, a tuple of fixed length)"
 
 
@@ -284,7 +287,7 @@ def code_name(source: str) -> str | None:
 
     None for what code cannot name, such as a value on the stack that a graph break hands over (``___stack0``).
     """
-    source = re.sub(r"^[LG]\['(\w+)'\]", r"\1", source).removeprefix("__import___main__.")
+    source = _ROOT.sub(r"\1", source)
     source = re.sub(r"\._(?:modules|parameters|buffers)\['(\d+)'\]", r"[\1]", source)
     source = re.sub(r"\._(?:modules|parameters|buffers)\['(\w+)'\]", r".\1", source)
     return source if re.fullmatch(r"(?!___)\w+(?:\.\w+|\[\d+\]|\['[\w.-]+'\])*", source) else None

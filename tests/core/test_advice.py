@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -547,6 +548,12 @@ def test_what_the_shared_wrapper_is_given_has_another_name() -> None:
     wrapper = "/v/site-packages/torch/_dynamo/external_utils.py"
     log = "".join(_block(n, GUARD.format("args[0]", 0, n, n + 1)) for n in range(2, 5)).replace("/srv/m.py:3", f"{wrapper}:67")
     assert "torch._dynamo.mark_dynamic(x, 0)" in [one.apply for one in _told(log)[0].advice]
+    attribute = story("0/0: fn[1].p == 0.1", function="inner")
+    assert MAKERS["attribute"](replace(attribute, file=wrapper)) == "model[1].p" and MAKERS["attribute"](attribute) == "fn[1].p"
+    assert (
+        MAKERS["structure"](story("0/0: len(__import___main__.feats) == 0"))
+        == "# feats: as many entries in every call: pad it, or pass one stacked tensor"
+    )
 
 
 B = "V1122 11:15:31.432000 15922 torch/_dynamo/symbolic_convert.py:5124] [0/0] [__graph_breaks] "
