@@ -27,7 +27,7 @@ _NEW_SOURCE = pattern(
     r"tensor '(?![LG]\[|___)\w[^']*' (?:size|stride|dtype|rank|requires_grad) mismatch|___check_(?:obj|type)_id\((?![LG]\[|___)"
     r"|(?!(?:[LG]\[|___|torch\b|utils_device))\w[\w.]* == "
 )
-_ON_WHAT = pattern(r"(?:\. expected | == |: ).*$")  # behind what a guard is on
+_ON_WHAT = pattern(r"(?s)(?:\. expected | == |: ).*$")  # behind what a guard is on
 _RECOMPILES = ("recompile", LIMIT_KIND, "recompile_limit_error")
 
 
