@@ -35,11 +35,15 @@ _RELATION = pattern(
 _OPPOSITE = {"<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _KNOWN_MODES = pattern(r"Unrecognized mode=(?P<mode>[^,\s]{1,60}), should be one of: (?P<known>[\w, -]{1,300})")
 _KNOWN_OPTIONS = pattern(r"Unexpected optimization option (?P<option>[\w.]{1,80}), known options are \[(?P<known>[^\]]*)")
-# The list of options is long, and often cut: what is not alike was not meant.
+# The list of options is long, and mostly cut in the log: what is not alike was not meant. What people set most, all switches of torch 2.1 to 2.15:
+_SWITCHES = (
+    "max_autotune", "max_autotune_gemm", "epilogue_fusion", "shape_padding", "fallback_random", "coordinate_descent_tuning", "freezing",
+    "triton.cudagraphs", "trace.enabled",
+)  # fmt: skip
 _TYPED_OPTION = pattern(r"Unexpected type of attr (?P<option>[\w.-]{1,80}), got \w{1,80} should be (?P<type>\w{1,80})")
 _ARGUMENTS = (
-    (_KNOWN_MODES, "mode", 'mode="{}"', 0.0, 'mode="reduce-overhead"'),
-    (_KNOWN_OPTIONS, "option", 'options={{"{}": ...}}', 0.85, "options={...}"),
+    (_KNOWN_MODES, "mode", (), 'mode="{}"', 0.0, 'mode="reduce-overhead"'),
+    (_KNOWN_OPTIONS, "option", _SWITCHES, 'options={{"{}": ...}}', 0.85, 'options={"...": ...}'),
 )
 _CONFIG_NAMED = pattern(r"\btorch\._dynamo\.(?:config\.)?(?P<name>[a-z]\w{2,60})`?(?: ?= ?| to `?)(?P<value>True|False)\b")
 _VARIABLE_NAMED = pattern(r"\b(?P<line>TORCH(?!_LOGS)[A-Z0-9_]{3,60}=\w{1,20})\b")
@@ -91,7 +95,7 @@ _STRUCTURE = tuple(
         ),
         (
             r"(?:not )?len\((?P<name>.+)\) (?:==|!=|<|<=|>|>=) |not (?P<left>[\w.\[\]'\"]+)$",
-            "# {name}: as many entries in every call: pad it, or pass one stacked tensor",
+            "# {name}: as many entries in every call: pad it, with an object of its own for each place, or pass one stacked tensor",
         ),
         (
             r"(?P<name>[\w.\[\]'\"]+) == (?:\{|frozenset\()",
@@ -203,11 +207,11 @@ def check_line(message: str) -> str:
 
 def option_line(message: str) -> str:
     """The argument of torch.compile that was meant: the known name that is most like the one that was written, a value of the right type."""
-    for form, written, argument, cutoff, otherwise in _ARGUMENTS:
+    for form, written, switches, argument, cutoff, otherwise in _ARGUMENTS:
         match = form.search(message)
         if match is not None:
-            like = get_close_matches(match[written], re.findall(r"[\w.-]+", match["known"]), 1, cutoff)
-            return argument.format(like[0]) if like else otherwise
+            like = get_close_matches(match[written], [*switches, *re.findall(r"[\w.-]+", match["known"])], 1, cutoff)
+            return argument.format(like[0]).replace("...", "True" if like[0] in switches else "...") if like else otherwise
     typed = _TYPED_OPTION.search(message)
     if typed is not None:
         value = "..." if typed["type"] == "NoneType" else f"{typed['type']}(...)"

@@ -552,7 +552,7 @@ def test_what_the_shared_wrapper_is_given_has_another_name() -> None:
     assert MAKERS["attribute"](replace(attribute, file=wrapper)) == "model[1].p" and MAKERS["attribute"](attribute) == "fn[1].p"
     assert (
         MAKERS["structure"](story("0/0: len(__import___main__.feats) == 0"))
-        == "# feats: as many entries in every call: pad it, or pass one stacked tensor"
+        == "# feats: as many entries in every call: pad it, with an object of its own for each place, or pass one stacked tensor"
     )
 
 
@@ -690,6 +690,31 @@ def test_the_program_s_own_fault_is_not_mended_by_a_newer_torch(said: str, first
     (finding,) = _told(f"{COMPILED.replace('async_compile', 'compile_fx')}{said}\n")
     assert finding.advice[0].remedy == first and finding.advice[0].apply.startswith(text)
     assert "upgrade_torch" in [one.remedy for one in finding.advice]
+
+
+GUARDED = (
+    "torch._dynamo.exc.UserError: Consider annotating your code using torch._check*()."
+    " Could not guard on data-dependent expression {0} (unhinted: {0})."
+)
+NO_COMPILER = "torch._inductor.exc.InductorError: InvalidCxxCompiler: No working C++ compiler found in torch._inductor.config.cpp.cxx: (None, '{}')"
+
+
+@pytest.mark.parametrize(
+    ("said", "first"),
+    [
+        (GUARDED.format("zuf0 > 0.5"), "branch_as_tensor"),
+        (GUARDED.format("Eq(u0, 1)"), "branch_as_tensor"),
+        (GUARDED.format("u0 > 4"), "torch_check"),
+        (NO_COMPILER.format("/opt/missing/g++"), "unset_compiler"),
+        (NO_COMPILER.format("g++"), "install_compiler"),
+        ("RuntimeError: Compiler: C:\\llvm\\cl.exe is not found.", "unset_compiler"),
+        ("RuntimeError: Compiler: cl is not found.", "install_compiler"),
+    ],
+)
+def test_what_the_message_names_decides(said: str, first: str) -> None:
+    """A float is no size of which something always holds; a compiler that somebody named is not cured by installing another."""
+    (finding,) = _told(f"{COMPILED}{said}\n")
+    assert finding.advice[0].remedy == first
 
 
 def test_a_checkpointed_block_that_counts() -> None:

@@ -116,9 +116,11 @@ def test_the_relation_of_the_message_is_what_is_stated(message: str, start: str)
         ("Unrecognized mode=maxautotune, should be one of: default, reduce-overhead, max-autotune", 'mode="max-autotune"'),
         (
             "Unexpected optimization option max_autotune_gem, known options are ['debug', 'max_autotune_gemm', 'verbose']",
-            'options={"max_autotune_gemm": ...}',
+            'options={"max_autotune_gemm": True}',
         ),
-        ("Unexpected optimization option max_autotune_gem, known options are ['debug', 'verb", "options={...}"),
+        ("Unexpected optimization option max_autotune_gem, known options are ['debug', 'verb", 'options={"max_autotune_gemm": True}'),
+        ("Unexpected optimization option dce_passes, known options are ['debug', 'dce_passe', 'verb", 'options={"dce_passe": ...}'),
+        ("Unexpected optimization option spill_over, known options are ['debug', 'verb", 'options={"...": ...}'),
         ("Unexpected type of attr max_autotune, got int should be bool", 'options={"max_autotune": bool(...)}'),
         ("Unexpected type of attr max-fusion-size, got str should be NoneType", 'options={"max-fusion-size": ...}'),
     ],
