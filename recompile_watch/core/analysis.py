@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from recompile_watch.core.advice import advise
+from recompile_watch.core.break_places import BreakPlaces
 from recompile_watch.core.compile_id import parse_compile_id
 from recompile_watch.core.context import Item
 from recompile_watch.core.decision import Decision, decide
@@ -136,6 +137,7 @@ class Analysis:
         self._slices = TimeSlices()
         self._groups: dict[GroupKey, Group] = {}
         self._recent: dict[tuple[object, ...], Group] = {}
+        self._breaks = BreakPlaces()
         self._entries: dict[_Place, int] = {}
         self._limits: dict[_Place, int | None] = {}
         self._limit: int | None = None
@@ -205,13 +207,15 @@ class Analysis:
         self._series.merge(later._series)
         self._slices.merge(later._slices)
         resolved = self._phases.merge(later._phases)
-        for key, group in later._groups.items():
-            known = self._groups.get(key)
+        for group in later._groups.values():
+            self._breaks.name(group)
+            known = self._groups.get(group.key)
             if known is not None:
                 known.merge(group, resolved)
             else:
                 group.resolve(resolved)
-                self._groups[key] = group
+                self._groups[group.key] = group
+        self._breaks.merge(later._breaks)
         for place, entries in later._entries.items():
             self._entries[place] = max(entries, self._entries.get(place, 0))
         self._limits.update(later._limits)
@@ -257,6 +261,7 @@ class Analysis:
         )
 
     def _find(self, event: Event) -> None:
+        event = self._breaks.see(event)
         group = self._group(event)
         at = self._at(event.time)
         group.add(event, at)
@@ -273,7 +278,7 @@ class Analysis:
         refused_by = event.extra.get("refused") and (event.extra.get("limit_name") or True)
         raw: tuple[object, ...] = (event.kind, event.function, event.file, reason, refused_by)
         if event.kind != "recompile":
-            raw = (*raw, *[str(event.extra.get(name)) for name in SUBJECT_FIELDS])
+            raw = (*raw, event.function or event.line_no, *[str(event.extra.get(name)) for name in SUBJECT_FIELDS])
         group = self._recent.get(raw)
         if group is None:
             if len(self._recent) >= MAX_COMPILES:

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from recompile_watch.core.break_places import BreakPlaces
 from recompile_watch.core.events import TORCH_KINDS, Event
-from recompile_watch.core.findings import LIMIT_KIND, Finding, group_key
+from recompile_watch.core.findings import BREAK_KIND, LIMIT_KIND, Finding, group_key
 from recompile_watch.core.fingerprint import fingerprint
 from recompile_watch.core.groups import SUBJECT_FIELDS, GroupKey
 from recompile_watch.core.heard import TroubleKind
@@ -88,8 +89,12 @@ class Casebook:
         self.gone: dict[str, float | None] = {}  # forgotten since this was emptied last: when it was over, in epoch seconds, if it was
         self._held = sum(len(part.events) for shelf in (self._heads, self._tails) for part in shelf.values())
         self._limits: dict[tuple[object, object], Remembered] = {}
+        self._breaks = BreakPlaces()
         for incident in sorted(self.shelf.values(), key=lambda one: one.number):
             self._index(incident)
+        for incident in self.of_kinds((BREAK_KIND,)):
+            for item in self.events_of(incident):
+                self._breaks.see(item.event)
         hits = (item for incident in self.of_kinds((LIMIT_KIND,)) for item in self.events_of(incident))
         for item in sorted(hits, key=lambda one: one.n):
             self._learn(item)
@@ -125,6 +130,10 @@ class Casebook:
         names = {*self._by_place.get(_place(incident.function, incident.file), ()), *self._by_place.get(NOWHERE, ())}
         return sorted((one for name in names if (one := self.shelf.get(name)) is not None), key=lambda one: one.number)
 
+    def placed(self, event: Event) -> Event:
+        """The event; a graph break whose stack torch left out has the function of the earlier one at its place."""
+        return self._breaks.see(event)
+
     def problem(self, event: Event) -> Problem:
         """Which problem an event shows; of each it is asked several times."""
         if event is not self._asked[0]:
@@ -135,7 +144,14 @@ class Casebook:
         """The same, remembered: a storm repeats few of them very often."""
         event = _bounded(event)
         reason = event.reasons[0].text if event.reasons else None
-        raw = (event.kind, event.function, event.file, reason, *(str(event.extra.get(name)) for name in (*SUBJECT_FIELDS, "refused")))
+        raw = (
+            event.kind,
+            event.function,
+            event.function or event.line_no,
+            event.file,
+            reason,
+            *(str(event.extra.get(name)) for name in (*SUBJECT_FIELDS, "refused")),
+        )
         found = self._raw.get(raw)
         if found is None:
             if len(self._raw) >= MAX_RAW:

@@ -63,6 +63,7 @@ class Course:
 
     def take(self, event: Event, at: float, heard: Heard) -> None:
         """Takes one event. at: its moment by the log's time."""
+        event = self._casebook.placed(event)
         phase = self._phases.of(event, at)
         sight = Sight(at, self._clock.wall, self._clock.steady, phase, heard.source, self._casebook.model_of(event))
         for signal in self._conditions.take(event, sight):

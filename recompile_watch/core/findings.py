@@ -22,6 +22,7 @@ from recompile_watch.core.wording import consequence_of, evidence_text, title_of
 DEFAULT_LIMIT = 8  # torch._dynamo.config.recompile_limit, unchanged from 2.0 (cache_size_limit) to 2.13
 ALARM_RECOMPILES = 3
 LOOP_BREAKS = 10
+BREAK_KIND = "graph_break"
 LIMIT_KIND = "recompile_limit_hit"
 _NUMBERED = pattern(r"\b[A-Za-z_]*\d\w*")  # inductor numbers its buffers and kernels: buf12, triton_poi_fused_3
 _CRITICAL = frozenset({LIMIT_KIND, "recompile_limit_error", "recompile_forbidden", "cudagraph_overwritten_error"})
@@ -221,7 +222,8 @@ def _subject(kind: str, event: Event) -> str:
         case "recompile_limit_set" | "limit_not_in_force":
             return f"{extra.get('limit')} {extra.get('raised') or ''}".strip()
         case "graph_break" | "cudagraph_rerecord":
-            return normalised(_with_what_it_did(reason, extra))
+            place = f" line {event.line_no}" if kind == BREAK_KIND and event.function is None else ""  # no function: all that tells it is its place
+            return normalised(_with_what_it_did(reason, extra)) + place
         case "flex_attention_eager_fallback" | "cudagraph_dynamic_shapes_warning" | "cudagraph_overwritten_error" | "profiler_report":
             return ""
     message = extra.get("message")

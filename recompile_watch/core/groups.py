@@ -139,7 +139,7 @@ class Group:
 
     def merge(self, later: "Group", resolved: dict[Stream, str | None]) -> None:
         """Takes in the same problem in the part of the log that follows; ``resolved`` tells its open phases."""
-        self.last = later.last
+        self.last = later.last if self.last.source != later.last.source else max(self.last, later.last, key=_place)
         self.count += later.count
         self.refused += later.refused
         self.span.merge(later.span)

@@ -428,3 +428,31 @@ def test_failed_compilations_with_different_causes_are_different_problems() -> N
     failures = ["KeyError: 'op566'", "KeyError: 'op7'", "No valid triton configs", "expected size 8==9", "expected size 16==9"]
     found = report_of(event("compile_error", line, exception="InductorError", message=said) for line, said in enumerate(failures)).findings
     assert sorted(finding.count for finding in found) == [1, 2, 2]
+
+
+def broken(line: int, function: str | None, line_no: int, text: str = "print") -> Event:
+    """A graph break; torch prints the function of each place once."""
+    return event("graph_break", line, function=function, file=FILE, line_no=line_no, reasons=(Reason(None, text, "other"),))
+
+
+def test_a_break_without_its_stack_is_the_one_before_it() -> None:
+    """torch prints the stack of each place once; the same line of the same file is the same break."""
+    events = [broken(1, "f", 10), broken(2, None, 10), broken(3, "g", 20), broken(4, None, 20), broken(5, None, 10)]
+    assert sorted((finding.function, finding.count) for finding in report_of(events).findings) == [("f", 3), ("g", 2)]
+
+
+def test_a_break_of_which_only_the_place_is_known() -> None:
+    """Where the log begins behind the stack: each place is a problem of its own, and a later one names none before it."""
+    findings = report_of([broken(1, None, 10), broken(2, None, 20), broken(3, "f", 10), broken(4, None, 10)]).findings
+    assert sorted((finding.function or "", finding.line_no, finding.count) for finding in findings) == [("", 10, 1), ("", 20, 1), ("f", 10, 2)]
+
+
+@pytest.mark.parametrize("place", range(6))
+def test_breaks_are_the_same_in_parts(place: int) -> None:
+    """The stack may stand in the part before."""
+    events = [broken(1, "f", 10), broken(2, None, 20), broken(3, None, 10), broken(4, "g", 20), broken(5, None, 20), broken(6, None, 10)]
+    first, second = Analysis(RULES), Analysis(RULES)
+    for number, one in enumerate(events):
+        (first if number < place else second).add(one)
+    first.merge(second)
+    assert first.report(Facts()).findings == report_of(events, Facts()).findings
