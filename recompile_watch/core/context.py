@@ -40,6 +40,7 @@ MAX_COUNTERS = 1_024  # processes and settings whose calls are counted: a log of
 MAX_ANNOUNCED = 32  # ranks that may print between a line and what it announces
 DERIVE_MIN_CALLS = 2
 DERIVE_MIN_CALLS_BETWEEN = 20
+DERIVE_MAX_S = 900.0  # the bot's own idle time (MARKETSIM_TOTO_KEEPALIVE_SECONDS): behind it the pipeline is dropped, and nothing was called
 
 _K = TypeVar("_K")
 _V = TypeVar("_V")
@@ -142,7 +143,7 @@ class Context:
             time = self._times.resolve(stamp)
             calls = None if time is None else self._calls((None, *settings), count, time, symbol)
             if calls is not None:
-                event = _metric_event(sums, 0, offset, time, model=model, symbol=symbol)
+                event = _metric_event(sums, 0, offset, time, model=model)
                 self._queue.append(Held(_derived_latency(event, *calls), "context.latency"))
         return sums._replace(times=times, moments=[], dated=dated)
 
@@ -229,6 +230,9 @@ class Context:
                 return self._limit_error(held)
             case "model_load":
                 _keep(self._loading, str(event.extra.get("model")), event, MAX_LOADING)
+                self._drop_counts(event.pid)
+            case "analysis_start":
+                self._drop_counts(event.pid)
             case "compile_mode" if event.extra.get("compiled") is not None:
                 self._loading.pop(str(event.extra.get("model")), None)
             case "gpu_memory":
@@ -322,6 +326,10 @@ class Context:
             found.append(Held(event._replace(kind="compile_mode", reasons=(), extra=extra), "context.eager"))
         return found
 
+    def _drop_counts(self, pid: int | None) -> None:
+        """Begins all windows of a process anew: what a load and the time between two analyses take is no latency."""
+        self._counts = {key: window for key, window in self._counts.items() if pid is not None and key[0] not in (None, pid)}
+
     def _latency(self, event: Event) -> Event | None:
         """The latency that a usage line proves together with an earlier one."""
         count = event.extra.get("count")
@@ -331,11 +339,11 @@ class Context:
         calls = self._calls(settings, count, event.time, event.extra.get("symbol"))
         return None if calls is None else _derived_latency(event, *calls)
 
-    def _calls(self, key: tuple[object, ...], count: int, time: str, symbol: object) -> tuple[float, int] | None:
-        """Seconds and calls since the window of this counter began, once it is long enough; then a new one begins.
+    def _calls(self, key: tuple[object, ...], count: int, time: str, symbol: object) -> tuple[float, int, object] | None:
+        """Seconds, calls and symbol of the window of this counter, once it is long enough; then a new one begins.
 
-        Between two symbols the bot does other work, which only many calls outweigh. Of the lines that show one
-        second only the first counts.
+        The line with a new symbol ends the window of the one before. Between two symbols the bot does other work, which
+        only many calls outweigh. Of the lines that show one second only the first counts.
         """
         first, last = self._counts.get(key), (time, symbol)
         if first is not None and first.last == last:
@@ -345,10 +353,10 @@ class Context:
             _keep(self._counts, key, _Window(count, now, symbol, last), MAX_COUNTERS)
             return None
         elapsed_s, calls = (now - first.since).total_seconds(), count - first.calls
-        is_enough = elapsed_s >= DERIVE_MIN_S and calls >= (DERIVE_MIN_CALLS if symbol == first.symbol else DERIVE_MIN_CALLS_BETWEEN)
-        is_over = is_enough or symbol != first.symbol
+        is_enough = DERIVE_MIN_S <= elapsed_s <= DERIVE_MAX_S and calls >= (DERIVE_MIN_CALLS if symbol == first.symbol else DERIVE_MIN_CALLS_BETWEEN)
+        is_over = is_enough or elapsed_s > DERIVE_MAX_S or symbol != first.symbol
         _keep(self._counts, key, _Window(count, now, symbol, last) if is_over else first._replace(last=last), MAX_COUNTERS)
-        return (elapsed_s, calls) if is_enough else None
+        return (elapsed_s, calls, first.symbol) if is_enough else None
 
 
 def _each(item: Held | TableRows | Sums | Stretch) -> list[Held]:
@@ -375,10 +383,10 @@ def _keep(found: dict[_K, _V], key: _K, value: _V, most: int) -> None:
         del found[next(iter(found))]
 
 
-def _derived_latency(event: Event, elapsed_s: float, calls: int) -> Event:
+def _derived_latency(event: Event, elapsed_s: float, calls: int, symbol: object) -> Event:
     """Milliseconds a call, from the process-lifetime call counter in the usage lines."""
     extra = {
-        **EXTRA_FIELDS["inference"], "model": event.extra.get("model"), "symbol": event.extra.get("symbol"),
+        **EXTRA_FIELDS["inference"], "model": event.extra.get("model"), "symbol": symbol,
         "milliseconds": round(elapsed_s * 1000 / calls, 3), "derived": True, "calls": calls,
     }  # fmt: skip
     return event._replace(kind="inference", reasons=(), extra=extra)
