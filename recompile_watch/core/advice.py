@@ -44,7 +44,10 @@ MAX_SOURCES = 64
 MAX_GUARD_CHARS = 2000  # a guard that is longer names nothing that a person could paste
 _ONE = r"((?:[LG]\['\w+'\]|[A-Za-z_]\w*)(?:\.(?!_base\b)\w+|\[\d+\]|\['\w+'\])*)"
 _ALIAS = pattern(rf"{_ONE} ?should not alias|{_ONE}\._base\b|\"{_ONE}\"\]$| is {_ONE}$")
-_PASSED = pattern(r"(?:L\['(?:args|kwargs)'\]|args|kwargs)\[(?:(?P<number>[0-2])|'(?P<name>[A-Za-z_]\w*)')\]")  # to the shared wrapper
+# What a wrapper is given: it stands between the program and the code, and has no names of its own for what it hands on.
+_PASSED = pattern(r"(?:L\['(?:args|kwargs)'\]|args|kwargs)\[(?:(?P<number>[0-2])|'(?P<name>[A-Za-z_]\w*)')\](?P<rest>(?:\.\w+|\[\d+\]|\['\w+'\])*)")
+_OF_PACKAGE = pattern(r"[\\/](?:site|dist)-packages[\\/]")
+_HANDS_ON = pattern(r"(?:^|['( ])(?:L\[')?(?:kw)?args(?:'\])?[\[.)]|^wrapper$|^wrapped$|^inner$")
 _OF_MODULES = frozenset({"forward", "__call__", "_call_impl", "_wrapped_call_impl"})
 _GRAPH_INPUT = pattern(r"\b(?:arg|primals_)\d+")
 _EXPRESSION = pattern(r"[\w.\[\]'\"(), +*/%<>=!-]{1,200}")  # one line of code at most, whoever wrote the log
@@ -191,8 +194,11 @@ def _function(story: Story) -> str:
 
 
 def _is_wrapper(story: Story) -> bool:
-    """True for the frame that torch puts around a module of its own, such as ``nn.Linear``, when it compiles it."""
-    return story.function is not None and SHARED_WRAPPER.search(story.file or "") is not None
+    """True for the frame that torch puts around a module of its own, such as ``nn.Linear``, and for a decorator of another package."""
+    if story.function is None or SHARED_WRAPPER.search(story.file or "") is not None:
+        return story.function is not None
+    is_handed_on = _HANDS_ON.search(story.newest[:MAX_GUARD_CHARS]) is not None or _HANDS_ON.search(story.function) is not None
+    return is_handed_on and _OF_PACKAGE.search(story.file or "") is not None
 
 
 def _callee(story: Story) -> str:
@@ -307,8 +313,9 @@ def _named(story: Story, source: str) -> str | None:
     passed = _PASSED.fullmatch(source) if _is_wrapper(story) else None
     if passed is None:
         name = code_name(source)
-        return f"model{name[2:]}" if name is not None and name.startswith(("fn.", "fn[")) and _is_wrapper(story) else name
-    return passed["name"] or ("x", "y", "z")[int(passed["number"])]
+        is_module = name is not None and name.startswith(("fn.", "fn[")) and SHARED_WRAPPER.search(story.file or "") is not None
+        return f"model{name[2:]}" if name is not None and is_module else name
+    return (passed["name"] or ("x", "y", "z")[int(passed["number"])]) + passed["rest"]
 
 
 def _padded(story: Story) -> str:

@@ -13,7 +13,7 @@ from recompile_watch.core.drift import drift_events
 from recompile_watch.core.env_check import env_events
 from recompile_watch.core.env_file import EnvFile
 from recompile_watch.core.events import TORCH_KINDS, Event, is_accumulated
-from recompile_watch.core.findings import DEFAULT_LIMIT, LIMIT_KIND, NO_FINDING, Finding, Headroom, Wording, gathered, group_key, in_order
+from recompile_watch.core.findings import DEFAULT_LIMIT, LIMIT_KIND, NO_FINDING, Finding, Headroom, Wording, decided, gathered, group_key, in_order
 from recompile_watch.core.groups import SUBJECT_FIELDS, Group, GroupKey
 from recompile_watch.core.phases import MARK_KINDS, Phases
 from recompile_watch.core.raised_limits import limit_events
@@ -261,7 +261,7 @@ class Analysis:
         )
 
     def _find(self, event: Event) -> None:
-        event = self._breaks.see(event)
+        event = self._breaks.see(decided(event))
         group = self._group(event)
         at = self._at(event.time)
         group.add(event, at)

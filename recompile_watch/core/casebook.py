@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from recompile_watch.core.break_places import BreakPlaces
 from recompile_watch.core.events import TORCH_KINDS, Event
-from recompile_watch.core.findings import BREAK_KIND, LIMIT_KIND, Finding, group_key
+from recompile_watch.core.findings import BREAK_KIND, LIMIT_KIND, Finding, decided, group_key
 from recompile_watch.core.fingerprint import fingerprint
 from recompile_watch.core.groups import SUBJECT_FIELDS, GroupKey
 from recompile_watch.core.heard import TroubleKind
@@ -131,8 +131,8 @@ class Casebook:
         return sorted((one for name in names if (one := self.shelf.get(name)) is not None), key=lambda one: one.number)
 
     def placed(self, event: Event) -> Event:
-        """The event; a graph break whose stack torch left out has the function of the earlier one at its place."""
-        return self._breaks.see(event)
+        """The event as ``analyze`` takes it: the decisive reason first; a break whose stack torch left out has the function of the earlier one."""
+        return self._breaks.see(decided(event))
 
     def problem(self, event: Event) -> Problem:
         """Which problem an event shows; of each it is asked several times."""

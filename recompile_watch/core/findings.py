@@ -15,6 +15,7 @@ from recompile_watch.core.fingerprint import fingerprint, normalised
 from recompile_watch.core.groups import Group, GroupKey
 from recompile_watch.core.late import pattern
 from recompile_watch.core.modes import COMPILED, EAGER
+from recompile_watch.core.patterns import decisive_first
 from recompile_watch.core.rules import SEVERITIES, Rule, Ruleset
 from recompile_watch.core.versions import Version
 from recompile_watch.core.wording import consequence_of, evidence_text, title_of
@@ -189,6 +190,12 @@ def group_key(event: Event) -> GroupKey:
     if kind == "recompile" and event.extra.get("refused"):
         kind = LIMIT_KIND
     return GroupKey(kind, function, event.file, _subject(kind, event))
+
+
+def decided(event: Event) -> Event:
+    """The event with the reason first that made torch compile again."""
+    is_plain = len(event.reasons) < 2 or event.kind not in ("recompile", LIMIT_KIND)
+    return event if is_plain else event._replace(reasons=decisive_first(event.reasons))
 
 
 def gathered(events: Iterable[Event]) -> list[Group]:

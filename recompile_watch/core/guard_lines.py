@@ -15,9 +15,7 @@ DTYPES = {
     "Char": "int8", "Byte": "uint8", "Bool": "bool", "ComplexFloat": "complex64", "ComplexDouble": "complex128",
     "Float8_e4m3fn": "float8_e4m3fn", "Float8_e5m2": "float8_e5m2",
 }  # fmt: skip
-_LIBRARY = pattern(
-    r"[\\/](?:site|dist)-packages[\\/]torch[\\/]|[\\/]python3\.\d+[\\/](?!(?:site|dist)-packages[\\/])|[\\/]Lib[\\/](?!site-packages[\\/])"
-)
+_LIBRARY = pattern(r"[\\/](?:site|dist)-packages[\\/]|[\\/]python3\.\d+[\\/](?!(?:site|dist)-packages[\\/])|[\\/]Lib[\\/](?!site-packages[\\/])")
 _DTYPE = pattern(r"dtype mismatch\. expected (\w+)")
 _OPERATOR = pattern(
     r"\b(?!torch\b|aten\b|prims?\b)([A-Za-z_]\w*)(?:\.|::)([A-Za-z_]\w*)"
@@ -28,7 +26,7 @@ _MISSING = pattern(r"No module named '(\w{1,100})")
 _WITHOUT_CONFIG = pattern(r"module '(torch\.\w{1,40})' has no attribute 'config'")
 _LOGGED = pattern(r"\bLogger\.(debug|info|warning|error|exception|critical|log|isEnabledFor)\b")
 _QUOTED_NAME = pattern(r"\"([^\"]{1,200})\"")
-_CONSTRAINED = pattern(r"\b[LG]\['(\w+)'\]\.size\(\)\[(\d+)\]")
+_CONSTRAINED = pattern(r"\b[LG]\['(?:(?:kw)?args'\]\[(?P<number>[0-2])|(?:kwargs'\]\[')?(?P<name>\w+)')\]\.size\(\)\[(?P<dim>\d+)\]")
 _RELATION = pattern(
     r"data-dependent expression (?:(?P<left>u\d+) (?P<sign><=?|>=?) (?P<right>-?\d+)|(?P<name>Eq|Ne)\((?P<first>u\d+), (?P<second>-?\d+)\))"
 )
@@ -86,12 +84,20 @@ _STRUCTURE = tuple(
             "# {name}: make the object once and pass the same one in every call, or pass what it holds (a tensor, a number)",
         ),
         (
+            r"(?P<name>(?:self|G\['\w+'\]|\w+\.\w+)\.\S+) is (?:not )?None$",
+            "# {name}: set it before the first compiled call, and leave it so",
+        ),
+        (
             r"(?P<name>\S+) is (?:not )?None$|(?P<left>\S+) == None$",
             "# {name}: pass it in every call (a neutral tensor where there is nothing), or in none",
         ),
         (
             r"(?:not |len\()?(?P<name>[\w.\[\]']*_hooks)\b",
             "# {name}: register hooks before the first compiled call, and keep them",
+        ),
+        (
+            r"len\((?:L\[')?kwargs(?:'\])?\) ",
+            "# pass the same keyword arguments in every call: None for those that are not needed, never leave one out",
         ),
         (
             r"(?:not )?len\((?P<name>.+)\) (?:==|!=|<|<=|>|>=) |not (?P<left>[\w.\[\]'\"]+)$",
@@ -118,7 +124,7 @@ _STRUCTURE = tuple(
 
 
 def is_of_a_library(file: str | None) -> bool:
-    """True for a file of torch or of Python itself, which nobody edits to mend a program."""
+    """True for a file of Python's or of an installed package, which nobody edits to mend a program."""
     return file is not None and _LIBRARY.search(file) is not None
 
 
@@ -188,7 +194,8 @@ def grad_line(name: str, *, is_parameter: bool) -> str:
 
 def constraint_line(message: str) -> str:
     """The sizes that were marked and that the code fixes, marked in a way that lets torch decide."""
-    marks = [f"maybe_mark_dynamic({name}, {dim})" for name, dim in _CONSTRAINED.findall(message.partition("!")[0])] or ["maybe_mark_dynamic(x, dim)"]
+    named = ((match["name"] or ("x", "y", "z")[int(match["number"])], match["dim"]) for match in _CONSTRAINED.finditer(message.partition("!")[0]))
+    marks = [f"maybe_mark_dynamic({name}, {dim})" for name, dim in named] or ["maybe_mark_dynamic(x, dim)"]
     return "; ".join(f"torch._dynamo.{mark}" for mark in dict.fromkeys(marks))
 
 

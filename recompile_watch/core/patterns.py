@@ -33,11 +33,24 @@ _DIMENSION = pattern(r"tensor '.+?' size mismatch at index \d+")
 MAX_FIRST_STEPS = 3  # dimensions that may each take their first step before somebody should look
 _BACKENDS = pattern(r"Cached backend: [^\n]{0,200}?compiler='(?P<cached>[\w.-]+)'.{0,200}?New backend: [^\n]{0,200}?compiler='(?P<new>[\w.-]+)'")
 _BENCHMARK = pattern(r"(?i)(?:^|[\\/_.-])bench(?:marks?|marking|es)?(?:[\\/_.-]|$)")
+_PACKAGE = pattern(r"[\\/](?:site|dist)-packages[\\/](?!torch[\\/])")
 _TORCH = pattern(r"[\\/](?:site|dist)-packages[\\/]torch[\\/](?:distributed|nn[\\/]parallel)[\\/]")
 DYNAMIC_BY_ITSELF = frozenset({"size_mismatch", "int_value", "float_value"})
 _KEY_SETS = pattern(r"dispatch key set mismatch\. expected DispatchKeySet\((?P<expected>[^)]*)\), actual DispatchKeySet\((?P<actual>[^)]*)\)")
 _DEVICES = frozenset({"CPU", "CUDA", "HIP", "XPU", "MPS", "HPU", "XLA", "MTIA", "Meta", "PrivateUse1", "IPU", "VE", "Lazy", "Vulkan", "FPGA", "MAIA"})
-_TWO_STATES = frozenset({"bool_value", "grad_mode", "autocast", "global_state", "requires_grad", "dispatch_keys"})
+TWO_STATES = frozenset({"bool_value", "grad_mode", "autocast", "global_state", "requires_grad", "dispatch_keys"})
+
+
+def decisive_first(reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:
+    """The reasons with the one first that made torch compile again.
+
+    torch names for each cache entry the first guard that failed. What has two values only tells that an entry is of the other
+    state; the new one was made because those of its own state did not fit either, and these fail on something else.
+    """
+    if len(reasons) < 2 or reasons[0].cause not in TWO_STATES:
+        return reasons
+    found = next((reason for reason in reasons if reason.cause not in TWO_STATES), None)
+    return reasons if found is None else (found, *(reason for reason in reasons if reason is not found))
 
 
 def patterns_of(guards: Sequence[Reason], *, function: str | None, worst_process: int, phase: str, file: str | None = None) -> frozenset[str]:
@@ -55,7 +68,7 @@ def patterns_of(guards: Sequence[Reason], *, function: str | None, worst_process
         found.add("several_backends")
     if cause == "dispatch_keys":
         found |= _key_patterns(texts[-1])
-    if cause in _TWO_STATES and len(set(texts)) <= 2:
+    if cause in TWO_STATES and len(set(texts)) <= 2:
         found.add("two_states")
     shapes = (match for text in texts if ".size()[" in text and "._base." not in text and (match := _DUCK.fullmatch(text)))
     if any(match["one"] != match["other"] for match in shapes):
@@ -71,7 +84,7 @@ def patterns_of(guards: Sequence[Reason], *, function: str | None, worst_process
             found.add("growing_value")
     elif len(guards) == 1 and _names_its_entry(guards[0]):
         found.add("per_layer_index")
-    if cause in DYNAMIC_BY_ITSELF and _are_first_steps(texts, worst_process) and not (len(texts) > 1 and "per_layer_index" in found):
+    if cause in DYNAMIC_BY_ITSELF and _are_first_steps(guards, worst_process) and not (len(texts) > 1 and "per_layer_index" in found):
         found.add("first_dynamic_step")
         if any(_TO_ZERO_OR_ONE.search(text) for text in texts):
             found.add("to_zero_or_one")
@@ -99,22 +112,29 @@ def _key_patterns(text: str) -> set[str]:
     return {"inference_tensor"} if changed and all(key == "ADInplaceOrView" or key.startswith("Autograd") for key in changed) else set()
 
 
-def _are_first_steps(texts: Sequence[str], worst_process: int) -> bool:
+def _are_first_steps(guards: Sequence[Reason], worst_process: int) -> bool:
     """True when each number, or each dimension of each tensor, changed once: torch makes it dynamic then.
 
-    A size of 0 or 1 takes one step more.
+    A size of 0 or 1 takes one step more; the same change against another entry is that of another mode, in which torch had not met it.
     """
+    texts = [text for _, text in dict.fromkeys((guard.entry, guard.text) for guard in guards)]
     if worst_process <= 1 and len(set(texts)) <= 1:
         return True
-    steps = Counter(match[0] for text in texts if (match := _DIMENSION.match(text)) is not None)
+    steps = Counter(match[0] for text in dict.fromkeys(texts) if (match := _DIMENSION.match(text)) is not None)
     to_one = {match[0] for text in texts if _TO_ZERO_OR_ONE.search(text) and (match := _DIMENSION.match(text)) is not None}
     is_each_once = all(count <= (2 if name in to_one else 1) for name, count in steps.items())
-    return steps.total() == len(texts) == worst_process <= MAX_FIRST_STEPS and is_each_once
+    return steps.total() == len(set(texts)) and len(texts) == len(guards) == worst_process <= MAX_FIRST_STEPS and is_each_once
 
 
 def _of_file(file: str) -> set[str]:
     """What the place of the function tells."""
-    places = (("beside_the_model", _BESIDE), ("shared_wrapper", SHARED_WRAPPER), ("benchmark", _BENCHMARK), ("of_torch", _TORCH))
+    places = (
+        ("beside_the_model", _BESIDE),
+        ("shared_wrapper", SHARED_WRAPPER),
+        ("benchmark", _BENCHMARK),
+        ("of_torch", _TORCH),
+        ("of_package", _PACKAGE),
+    )
     return {name for name, place in places if place.search(file)}
 
 

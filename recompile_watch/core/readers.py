@@ -184,7 +184,7 @@ def _statement(message: bytes, stack: list[StackFrame]) -> dict[str, object]:
 # What is done with the number, or the truth value, that torch would have to read.
 _STATEMENTS = (
     ("asserts", pattern(rb"^assert\b")),
-    ("branches", pattern(rb"\b(?:if|while|and|or|not)\b.*(?:\.item\(|\bbool\()")),
+    ("branches", pattern(rb"\b(?:if|while|and|or|not)\b(?:(?!:\s).)*(?:\.item\(|\bbool\()")),
     ("draws_numbers", pattern(rb"\b(?:np|numpy)\.random\.")),
 )
 _HINT_WITHOUT_PLACE = pattern(rb"to include these operations in the captured graph\.\s*\Z")  # torch before 2.6

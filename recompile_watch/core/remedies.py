@@ -33,6 +33,7 @@ PATTERNS = frozenset(
     {
         "per_layer_index", "growing_value", "two_states", "first_dynamic_step", "to_zero_or_one", "late", "resumed_frame", "broken_function",
         "duck_sizing", "several_backends", "benchmark", "of_torch", "few_variants", "gradient_output",
+        "of_package", "was_dynamic", "stays_static", "only_last_reason",
         "limit_raised_elsewhere", "cascade", "other_parameter_sizes", "learned_again",
         "beside_the_model", "shared_wrapper", "raised", "other_device", "inference_tensor", "autocast_keys", "lazy_view", "foreign_backend",
         "fixed_by_code",

@@ -74,6 +74,8 @@ def says(held: Held, announced: Held) -> bool:
     is_wrapping = _is_wrapped(before) or _is_wrapped(event)
     if is_followed(held) and rule != HANDED_ON and not is_wrapping:
         return False  # what announces something says less than any other
+    if event.kind == "graph_break" and before.kind == "compile_error" and event.compile_id is not None:
+        return event.compile_id == before.compile_id  # torch logs what failed under it, and breaks the graph there
     if "graph_break" in (event.kind, before.kind):
         return before.kind == "graph_break" and (event.kind == "graph_break" or event.extra.get("exception") == "Unsupported")
     if rule == HANDED_ON:

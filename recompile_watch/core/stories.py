@@ -10,9 +10,9 @@ from recompile_watch.core.events import Event, Reason, is_accumulated
 from recompile_watch.core.findings import DEFAULT_LIMIT, LIMIT_KIND, cause_of
 from recompile_watch.core.fingerprint import normalised
 from recompile_watch.core.groups import Group, GroupKey
-from recompile_watch.core.guard_lines import hinted_config, hinted_variable
+from recompile_watch.core.guard_lines import TENSOR, hinted_config, hinted_variable
 from recompile_watch.core.late import pattern
-from recompile_watch.core.patterns import DYNAMIC_BY_ITSELF, RESUMED, patterns_of
+from recompile_watch.core.patterns import DYNAMIC_BY_ITSELF, MIN_STEPS, RESUMED, TWO_STATES, patterns_of
 from recompile_watch.core.remedies import Catalog
 from recompile_watch.core.same import PAIR_BYTES
 from recompile_watch.core.sightings import text_or_none
@@ -80,7 +80,8 @@ class Stories:
         return Story(
             told.key.kind, guards[-1].cause if guards else cause_of(first), group.key.function, first.file,
             first.line_no if first.line_no is not None else group.last.line_no, guards[-1].text if guards else _message(first),
-            guards, patterns | self._wider_patterns(group) | ({"broken_function"} if break_at else set()), self._limits_of(first),
+            guards, patterns | self._wider_patterns(group) | self._on_sizes(group, guards) | ({"broken_function"} if break_at else set()),
+            self._limits_of(first),
             model, break_at, setting, text_or_none(first.extra.get("why")) or self._catalog.ineffective.get(setting or ""),
             text_or_none(first.extra.get("mend")), self._catalog.models.batch_of(model), text_or_none(first.extra.get("stage")),
             limit, is_accumulated(limit_name), text_or_none(first.extra.get("backend")) if told.key.kind == "compile_error" else None,
@@ -127,7 +128,12 @@ class Stories:
         newest = (group.guards or list(group.widest[:1]))[-1:]
         if not newest:
             return ()
-        return self._best((group.key.function, group.key.file)).get(self._subject(newest[0]), ())
+        best = self._best((group.key.function, group.key.file))
+        found = best.get(self._subject(newest[0]), ())
+        if group.key.kind == "recompile" or newest[0].cause not in TWO_STATES:
+            return found
+        many = [guards for guards in best.values() if guards[-1].cause not in TWO_STATES and _distinct(guards) > _distinct(found)]
+        return max(many, key=_distinct, default=found)  # two states fill no eight entries
 
     def _hinted(self, event: Event) -> str | None:
         """The line that a hint says to set, where it is one of torch's settings: the log may be anybody's."""
@@ -175,6 +181,18 @@ class Stories:
         if subject is None:
             subject = self._subjects[guard.text] = normalised(guard.text)
         return subject
+
+    def _on_sizes(self, group: Group, guards: Sequence[Reason]) -> set[str]:
+        """What became of a size that changed again and again; that a limit hit which names a state of two values leaves its cause open."""
+        place = group.key.function, group.key.file
+        cause = guards[-1].cause if guards else None
+        if cause == "size_mismatch" and (match := TENSOR.match(guards[-1].text)) is not None:
+            symbolic = self._on_what(place).get("symbolic_shape", {})
+            if any(f"{match['source']}.size()[" in text for found in symbolic.values() for text in found):
+                return {"was_dynamic"}
+            return {"stays_static"} if _distinct(guards) >= MIN_STEPS else set()
+        is_alone = all(one.key.kind != "recompile" for one in self._of_function.get(place, []))
+        return {"only_last_reason"} if cause in TWO_STATES and group.key.kind != "recompile" and is_alone else set()
 
     def _wider_patterns(self, group: Group) -> set[str]:
         """The patterns that only other groups show."""

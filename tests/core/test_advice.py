@@ -164,7 +164,7 @@ def test_the_first_remedy_of_real_limit_hits_is_one_that_was_measured_to_work(na
 def test_the_log_itself_tells_old_from_new() -> None:
     """A log that says cache_size_limit is older than 2.7: nothing newer is advised."""
     hit = next(f for f in findings(ROOT / "sample_logs/sizes-torch-2.5.log") if f.kind == "recompile_limit_hit")
-    assert [one.remedy for one in hit.advice] == ["mark_dynamic", "remove_dynamic_false", "pad_or_bucket", "exclude_from_compile"]
+    assert [one.remedy for one in hit.advice] == ["remove_dynamic_false", "mark_dynamic", "pad_or_bucket", "exclude_from_compile"]
 
 
 def test_a_model_is_switched_off_by_its_own_switch() -> None:
@@ -459,7 +459,11 @@ def test_backends_of_several_names_are_compared() -> None:
 
 @pytest.mark.parametrize(
     ("file", "first"),
-    [("/srv/bench_attention.py", "reset_between_arms"), ("/srv/benchmarks/run.py", "reset_between_arms"), ("/srv/benchtop.py", "mark_dynamic")],
+    [
+        ("/srv/bench_attention.py", "reset_between_arms"),
+        ("/srv/benchmarks/run.py", "reset_between_arms"),
+        ("/srv/benchtop.py", "remove_dynamic_false"),
+    ],
 )
 def test_the_arms_of_a_benchmark(file: str, first: str) -> None:
     """They share the entries of one function, which a program that serves must keep."""
@@ -646,6 +650,8 @@ ITEM = "Unsupported Tensor.item() call with capture_scalar_outputs=False"
         ("Data-dependent branching", "if y.sum() > 0:", "branch_as_tensor"),
         (ITEM, "return x + 1 if bool(x.any()) else x", "branch_as_tensor"),
         (ITEM, "while x.sum().item() > 1:", "branch_as_tensor"),
+        (ITEM, "if x[:2].sum().item() > 1:", "branch_as_tensor"),
+        (ITEM, 'if verbose: log.info("norm %.3f", x.norm().item())', "capture_scalar_outputs"),
         (ITEM, "scale = x.max().item() if self.scaled else 1.0", "capture_scalar_outputs"),
         (ITEM, "return x + np.random.rand()", "exclude_from_compile"),
     ],
@@ -938,7 +944,7 @@ def test_all_that_changes_is_marked_at_once() -> None:
     """Where the limit was hit, torch names the first size that failed for each entry; the others are in the log as well."""
     older = "".join(f"{V.format(3)}    - 0/{n}: tensor 'x' size mismatch at index {2 + n % 2}. expected {8 + n}, actual 40\n" for n in (1, 0))
     log = _block(3, "tensor 'x' size mismatch at index 2. expected 10, actual 40") + older
-    marks = _told(log + _hit(8, "recompile_limit", "0/7: tensor 'x' size mismatch at index 2. expected 9, actual 41"))[0].advice[0]
+    marks = _told(log + _hit(8, "recompile_limit", "0/7: tensor 'x' size mismatch at index 2. expected 9, actual 41"))[0].advice[1]
     assert marks.apply == "torch._dynamo.mark_dynamic(x, 2); torch._dynamo.mark_dynamic(x, 3)"
 
 
@@ -1009,3 +1015,71 @@ def test_where_the_limit_is_higher_already_it_is_not_raised_again() -> None:
     blocks = "".join(_block(number, f"task == 'task{number}'") for number in range(1, 13))
     assert _told(blocks)[0].advice[0].remedy == "warmup"
     assert _told(blocks + _hit(16, "recompile_limit", "0/15: task == 'task16'"))[0].advice[0].remedy in RAISES
+
+
+PACKAGE = "/v/lib/python3.11/site-packages/transformers/utils/generic.py"
+META = "E1122 11:15:31.413000 15922 torch/_subclasses/fake_tensor.py:3090] [0/0] "
+
+
+def _advised(log: str, kind: str = "recompile") -> list[str]:
+    found = next(one for one in _told(log) if one.kind == kind)
+    return [one.remedy for one in found.advice]
+
+
+def test_two_states_fill_no_eight_entries() -> None:
+    """Measured: `x.detach()`, for what only told training from validation, cut the gradient, and the limit was hit again."""
+    state = "tensor 'x' requires_grad mismatch. expected requires_grad=1"
+    sizes = "".join(_block(n, f"{state}\n{V.format(n)}    - 0/{n - 2}: {GUARD.format('x', 0, n, n + 1)}") for n in range(2, 7))
+    hit = _hit(8, "recompile_limit", f"0/7: {state}")
+    assert _advised(sizes + hit, "recompile_limit_hit")[0] == "remove_dynamic_false"
+    assert _advised(hit, "recompile_limit_hit")[0] == "inspect_recompile_reason"
+
+
+def test_the_first_step_in_each_mode_is_normal() -> None:
+    """Whatever failed on the grad mode was compiled in the other one; the size is new to each."""
+    mode = "GLOBAL_STATE changed: grad_mode "
+    log = _block(1, mode) + _block(2, f"{mode}\n{V.format(2)}    - 0/0: " + GUARD.format("x", 0, 8, 9)) + _block(3, GUARD.format("x", 0, 8, 9))
+    log = log.replace("0/2: tensor", "0/1: tensor")
+    sizes = next(one for one in _told(log) if one.cause == "size_mismatch")
+    assert (sizes.count, [one.remedy for one in sizes.advice]) == (2, ["none_first_automatic_dynamic"])
+
+
+def test_what_a_package_s_wrapper_is_given() -> None:
+    """The program calls a model; it has no kwargs, and nobody edits the package."""
+    block = "".join(_block(n, GUARD.format("kwargs['input_ids']", 1, 8 * n, 8 * n + 8)) for n in range(1, 4)).replace("/srv/m.py:3", f"{PACKAGE}:937")
+    advice = {one.remedy: one for one in next(one for one in _told(block) if one.kind == "recompile").advice}
+    assert advice["mark_dynamic"].apply == "torch._dynamo.mark_dynamic(input_ids, 1)"
+    assert "the compiled module" in advice["remove_dynamic_false"].where and "your own function" in advice["exclude_from_compile"].apply
+
+
+@pytest.mark.parametrize(
+    ("guards", "function", "first"),
+    [
+        ([f"kwargs['past'].layers[{n}].is_initialized == False" for n in range(4)], "forward", "compile_whole_model"),
+        ([GUARD.format("self._modules['bert']._parameters['weight']", 0, n, n + 1) for n in range(4)], "wrapper", "isolate_recompiles"),
+        (["___check_obj_id(func.__code__, 139942232097072), type=<class 'code'>"], "wrapper", "isolate_recompiles"),
+        (["2 <= kwargs['input_ids'].size()[0]"], "wrapper", "pad_or_bucket"),
+        (["2 <= x.size()[1] <= 16", *[GUARD.format("x", 1, n, n + 1) for n in (20, 30, 40)]], "wrapper", "pad_or_bucket"),
+    ],
+)
+def test_a_package_s_code(guards: list[str], function: str, first: str) -> None:
+    """Each was done and measured: see the cases."""
+    log = (
+        "".join(_block(n, guard) for n, guard in enumerate(guards, 1))
+        .replace("/srv/m.py:3", f"{PACKAGE}:937")
+        .replace("function f ", f"function {function} ")
+    )
+    assert first in {one.advice[0].remedy for one in _told(log)}
+
+
+def test_a_failure_under_a_break_is_the_break() -> None:
+    """torch logs what failed while it tried the operator, and breaks the graph there: the program goes on."""
+    words = "Could not guard on data-dependent expression Eq(u1, 0) (unhinted: Eq(u1, 0))."
+    log = "".join(f"{META}{line}\n" for line in (
+        "failed while attempting to run meta for aten.fast.default", "Traceback (most recent call last):",
+        '  File "/v/site-packages/torch/_subclasses/fake_tensor.py", line 3086, in _dispatch_impl', "    r = func(*args, **kwargs)",
+        f"torch.fx.experimental.symbolic_shapes.GuardOnDataDependentSymNode: {words}",
+    ))  # fmt: skip
+    broken = "".join(f"{B}{line}\n" for line in ("Graph break in user code at /srv/m.py:3", f"Graph Break Reason: {words}"))
+    assert [one.kind for one in _told(log + broken)] == ["graph_break"]
+    assert [one.kind for one in _told(log + broken.replace("[0/0]", "[4/0]"))] == ["compile_error", "graph_break"]
