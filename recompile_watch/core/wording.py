@@ -11,6 +11,7 @@ from recompile_watch.core.groups import Group
 from recompile_watch.core.late import pattern
 from recompile_watch.core.patterns import RESUMED, SHARED_WRAPPER
 
+MAX_LINES = 4
 _SUFFIX = 90
 _LIMIT_RAISED = "The limit became an exception (fullgraph=True, or fail_on_recompile_limit_hit): the call failed, and nothing ran in eager mode."
 _AROUND = pattern(r"^(?:\w+(?:Error|Exception|Failed): )+(?=\w+(?:Error|Exception): )")  # exceptions that wrap the one that says what is wrong
@@ -261,9 +262,19 @@ def _recompile(group: Group) -> str:
     cause = group.first.reasons[0].cause if group.first.reasons else "empty"
     words = CAUSES.get(cause) or _reason(group) or cause.replace("_", " ")
     times = f" {group.count} times" if group.count > 1 else ""
+    name = _name(group) + _at_lines(group.lines)
     if group.has_raised:
-        return f"{_name(group)} needed a recompile{times}, which error_on_recompile forbids: {words}"
-    return f"{_name(group)} compiled again{times}: {words}"
+        return f"{name} needed a recompile{times}, which error_on_recompile forbids: {words}"
+    return f"{name} compiled again{times}: {words}"
+
+
+def _at_lines(lines: tuple[int, ...]) -> str:
+    """Where functions of one name in one file are told together: nearly every one of PyTorch is called forward."""
+    if len(lines) < 2:
+        return ""
+    shown = [str(line) for line in lines[:MAX_LINES]]
+    more = f" and {len(lines) - MAX_LINES} more" if len(lines) > MAX_LINES else ""
+    return f" (lines {', '.join(shown)}{more})"
 
 
 def _limit_hit(group: Group) -> str:
