@@ -51,6 +51,7 @@ _HANDS_ON = pattern(r"(?:^|['( ])(?:L\[')?(?:kw)?args(?:'\])?[\[.)]|^wrapper$|^w
 _OF_MODULES = frozenset({"forward", "__call__", "_call_impl", "_wrapped_call_impl"})
 _GRAPH_INPUT = pattern(r"\b(?:arg|primals_)\d+")
 _EXPRESSION = pattern(r"[\w.\[\]'\"(), +*/%<>=!-]{1,200}")  # one line of code at most, whoever wrote the log
+_LENGTH = pattern(r"(?:not )?len\((?P<source>[^()\n]{1,200})\) [!=<>]")
 _NUMBER_FOR_TENSOR = pattern(r"expected type of '(?P<source>.+)' to be a tensor type, '? ?but found <class '(?:float|int|bool|complex)'>")
 
 
@@ -227,7 +228,8 @@ def _holder(story: Story) -> str:
 
 def _attribute(story: Story) -> str | None:
     number = _NUMBER_FOR_TENSOR.match(story.newest)
-    source = number["source"] if number is not None else source_text(story.newest)
+    length = _LENGTH.match(story.newest)
+    source = number["source"] if number is not None else length["source"] if length is not None else source_text(story.newest)
     if not source or "___stack" in source:
         return None
     return _named(story, source) or (source if _EXPRESSION.fullmatch(source) else None)

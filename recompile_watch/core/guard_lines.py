@@ -255,7 +255,7 @@ def state_line(guard: str) -> str:
     )  # fmt: skip
 
 
-_ROOT = pattern(r"^(?:[LG]\['(\w+)'\]|__import___main__\.)")  # a local, or a global of the program's own module
+_ROOT = pattern(r"^(?:G\['__import___main__'\]\.|[LG]\['(\w+)'\]|__import___main__\.)")  # a local, or a global of the program's own module
 
 
 def structure_line(guard: str) -> str:

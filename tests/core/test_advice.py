@@ -554,6 +554,7 @@ def test_what_the_shared_wrapper_is_given_has_another_name() -> None:
     assert "torch._dynamo.mark_dynamic(x, 0)" in [one.apply for one in _told(log)[0].advice]
     attribute = story("0/0: fn[1].p == 0.1", function="inner")
     assert MAKERS["attribute"](replace(attribute, file=wrapper)) == "model[1].p" and MAKERS["attribute"](attribute) == "fn[1].p"
+    assert MAKERS["attribute"](story("0/0: len(G['__import___main__'].acts) == 2")) == "acts"
     assert (
         MAKERS["structure"](story("0/0: len(__import___main__.feats) == 0"))
         == "# feats: as many entries in every call: pad it, with an object of its own for each place, or pass one stacked tensor"
