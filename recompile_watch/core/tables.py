@@ -106,7 +106,9 @@ def _validation_losses(texts: list[str]) -> Cells:
     return Cells({"target": [target for _, target, _ in rows], "value": [value for _, _, value in rows]}, [index for index, _, _ in rows])
 
 
-_STRATEGY_LINE = re.compile(r"Average (?P<name>.+?)(?: Strategy)? (?P<what>Sharpe|Final Day Return|Return): (?P<value>-?[\d.]+|nan)\s*$", re.ASCII)
+_STRATEGY_LINE = re.compile(
+    r"Average (?P<name>.+?)(?: Strategy)? (?P<what>Sharpe|Final Day Return|Return): (?P<value>[-+]?[\d.,]+(?:e[-+]?\d+)?|nan)\s*$", re.ASCII
+)
 _LINE_FIELDS = {"Return": 1, "Sharpe": 2, "Final Day Return": 3}
 
 
