@@ -43,7 +43,7 @@ class Detector:
             return [table] if table.at else []
         found: list[Sighting | TableRows] = []
         for number, index in enumerate(table.at):
-            is_cut = record.cut and record.unterminated and index == len(record.texts) - 1
+            is_cut = record.match is None or (record.cut and record.unterminated and index == len(record.texts) - 1)
             found.append(sighting(self._source, record, table.row(number), place=record.at[index], partial=is_cut))
         return found
 

@@ -10,7 +10,7 @@ from recompile_watch.core.exception_text import MAX_MESSAGE, hint_of, what_is_wr
 from recompile_watch.core.late import pattern
 from recompile_watch.core.prefix_grammar import GLOG
 from recompile_watch.core.records import Record
-from recompile_watch.core.sightings import Fields, Sighting, decode, sighting, text_or_none
+from recompile_watch.core.sightings import Fields, Sighting, cut_numbers, decode, sighting, text_or_none
 from recompile_watch.core.stack_frames import StackFrame, frames, user_code, users_own
 from recompile_watch.core.tracebacks import backend_of, failure_of, operation_of
 
@@ -61,7 +61,8 @@ def _parse_reason_line(line: bytes, function: str | None) -> Iterator[Reason]:
 
 
 def read_plain(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
-    return [sighting(source, record, fields)]
+    cut = cut_numbers(record)
+    return [sighting(source, record, {**fields, **dict.fromkeys(cut)}, partial=True) if cut else sighting(source, record, fields)]
 
 
 def _read_recompile(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:

@@ -39,9 +39,18 @@ MIN_LITERAL_BYTES = 3
 _MAX_TOLD = 100  # characters of a wrong pattern
 
 
+class Named(Protocol):
+    """A pattern as its matches know it: the number of each named group."""
+
+    @property
+    def groupindex(self) -> "Mapping[bytes, int]": ...
+
+
 class Match(Protocol):
     """What a pattern found; the part of ``re.Match`` that RE2 shares."""
 
+    @property
+    def re(self) -> Named: ...
     def start(self, group: int | str = 0) -> int: ...
     def end(self, group: int | str = 0) -> int: ...
     def group(self, group: int | str = 0) -> bytes: ...
@@ -60,6 +69,11 @@ class Pattern(Protocol):
 def captures(match: Match) -> dict[str, bytes | None]:
     """The named groups of a match (RE2 names them in bytes when the pattern is bytes)."""
     return {name.decode(): value for name, value in match.groupdict().items()}
+
+
+def ends_of(match: Match) -> dict[str, int]:
+    """Where each named group ends; -1 where it found nothing."""
+    return {name.decode(): match.end(number) for name, number in match.re.groupindex.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,10 @@ from typing import NamedTuple
 from recompile_watch.core.events import EXTRA_FIELDS, Event, Reason
 from recompile_watch.core.prefix_grammar import Stamp
 from recompile_watch.core.records import Record
-from recompile_watch.core.rules import Rule, captures
+from recompile_watch.core.rules import Rule, captures, ends_of
 
 Fields = dict[str, object]
+_NUMBERS = frozenset({"int", "float", "optional_float"})
 _NOT_EXTRA = frozenset({"function", "file", "line_no", "compile_id", "reason", "entry"})
 
 
@@ -94,6 +95,17 @@ def captured_fields(record: Record) -> Fields:
             if match is not None:
                 groups.update((name, value) for name, value in captures(match).items() if value is not None)
     return typed_fields(rule, groups)
+
+
+def cut_numbers(record: Record) -> list[str]:
+    """The fields whose number the end of the log may have cut: not even the end of the line stands behind it."""
+    if not record.unterminated:
+        return []
+    message = record.message()
+    found = [record.match if len(record.texts) == 1 else None, *(pattern.search(message) for pattern in record.rule.finds)]
+    ends = (len(message), len(message.lstrip()))  # the pattern of a bare line saw it without its blanks
+    numbers = {name for name, kind in record.rule.types.items() if kind in _NUMBERS}
+    return [name for match in found if match is not None for name, end in ends_of(match).items() if name in numbers and end in ends]
 
 
 def typed_fields(rule: Rule, groups: Mapping[str, bytes | None]) -> Fields:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from itertools import takewhile
 from math import inf
 from typing import NamedTuple
 
@@ -14,7 +15,11 @@ _TABLE_FIELDS = {
     "Return": "return", "Sharpe": "sharpe", "FinalDay": "final_day", "AnnualRet": "annual_return", "ForecastRet": "forecast_return",
     "Final Day": "final_day", "Annual Return": "annual_return",
 }  # fmt: skip
-_DASHES = re.compile(r"\s*-{2,}(?:\s+-{2,})+\s*", re.ASCII)
+_DASHES = re.compile(r"\s*(?:-{2,}(?:\s+-{2,})+|={2,}(?:\s+={2,})+)\s*", re.ASCII)
+# A number, or what stands where there is none. The end of a log may cut off the digits of its exponent.
+_VALUE = re.compile(
+    r"[-+\u2212]?(?:\d[\d.,]*|\.\d+)(?:e[-+]?\d*)?%?|[-+]?(?:nan|inf|infinity)|[-\u2013\u2014]{1,3}|n/?a|none|null", re.ASCII | re.IGNORECASE
+)
 _JSON = '"{}[]'
 
 
@@ -48,42 +53,55 @@ def without_cut_number(texts: list[str]) -> list[str]:
 
 @lru_cache(maxsize=64)
 def _columns(header: str, dashes: str) -> dict[str, slice] | None:
-    """The columns of a text table by name, cut where the dash row says, so that names may hold spaces; None below no dash row.
+    """The columns of a text table by name, cut where the row of dashes says, so that names may hold spaces; None below no such row.
 
     A cell that sticks out into the gap goes to the column it begins in.
     """
     if _DASHES.fullmatch(dashes) is None:
         return None
-    starts = [match.start() for match in re.finditer("-+", dashes)]
+    starts = [match.start() for match in re.finditer("-+|=+", dashes)]
     line = header.expandtabs()
     cuts = [slice(a, b) for a, b in zip(starts, [*starts[1:], None], strict=True)]
     return {line[cut].strip(): cut for cut in cuts}
 
 
-def _is_row(cells: tuple[str, ...]) -> bool:
-    """True for a name with a cell behind it; a line of JSON has no name."""
-    return cells[0] != "" and cells[0][0] not in _JSON and any(cells[1:])
+def _row(line: str, cuts: Sequence[slice], *, is_last: bool) -> list[str] | None:
+    """The cells of a row, a name and at least one value behind it; None for a line that is none, such as JSON.
+
+    Where a border runs through a word, or a cell holds two values, the values are counted from the right.
+    is_last: the end of the log may have cut its first value, so that the name is whole.
+    """
+    cells = [line[cut].strip() for cut in cuts]
+    name, *values = cells
+    if name == "" or name[0] in _JSON:
+        return None
+    is_torn = any(not line[cut.start - 1 : cut.start].isspace() and line[cut.start : cut.start + 1].strip() for cut in cuts[1:])
+    if is_torn or any(" " in value and _are_values(value.split()) for value in values):
+        words = line.split()
+        values = words[1 - len(cuts) :]
+        return [" ".join(words[: 1 - len(cuts)]), *values] if len(words) >= len(cuts) and _are_values(values) else None
+    if any(map(_VALUE.fullmatch, values)):
+        return cells
+    return cells if is_last and not any(values) and len(line) >= cuts[1].start else None
 
 
-def _body(texts: list[str]) -> tuple[int, dict[str, list[str]]]:
-    """The index of a table's first row, and its columns by name; the rows end where one has no name, no cell behind it, or is JSON."""
-    index, cuts = 0, None
+def _are_values(words: Sequence[str]) -> bool:
+    return all(map(_VALUE.fullmatch, words))
+
+
+def _body(texts: list[str]) -> tuple[int, dict[str, Sequence[str]]]:
+    """The index of a table's first row, and its columns by name; the rows end in front of a line that is none."""
+    index, columns = 0, None
     for index, text in enumerate(texts):
-        cuts = _columns(texts[index - 1], text) if "--" in text else None
-        if cuts is not None:
+        columns = _columns(texts[index - 1], text) if "--" in text or "==" in text else None
+        if columns is not None:
             break
-    if cuts is None or not index:
+    if columns is None or not index:
         return 0, {}
-    lines = texts[index + 1 :]
-    columns = {name: [line[cut].strip() for line in lines] for name, cut in cuts.items()}
-    first, *others = columns.values()
-    end = next((at for at, row in enumerate(zip(first, *others, strict=True)) if not _is_row(row)), len(first))
-    behind_name = list(cuts.values())[1].start
-    if end == len(first) - 1 and _is_row((first[end], "-")) and len(lines[end]) >= behind_name:
-        end += 1  # the log ends inside of its first number, so that the name is whole
-    if end < len(first):
-        columns = {name: cells[:end] for name, cells in columns.items()}
-    return index + 1, columns
+    lines, cuts = texts[index + 1 :], [*columns.values()]
+    found = (_row(line, cuts, is_last=number == len(lines)) for number, line in enumerate(lines, 1))
+    rows = [*takewhile(bool, found)]
+    return index + 1, dict(zip(columns, zip(*filter(None, rows), strict=True), strict=True)) if rows else {}
 
 
 def _strategies(texts: list[str]) -> Cells:
@@ -106,7 +124,9 @@ def _validation_losses(texts: list[str]) -> Cells:
     return Cells({"target": [target for _, target, _ in rows], "value": [value for _, _, value in rows]}, [index for index, _, _ in rows])
 
 
-_STRATEGY_LINE = re.compile(r"Average (?P<name>.+?)(?: Strategy)? (?P<what>Sharpe|Final Day Return|Return): (?P<value>-?[\d.]+|nan)\s*$", re.ASCII)
+_STRATEGY_LINE = re.compile(
+    r"Average (?P<name>.+?)(?: Strategy)? (?P<what>Sharpe|Final Day Return|Return): (?P<value>[-+]?[\d.,]+(?:e[-+]?\d+)?|nan)\s*$", re.ASCII
+)
 _LINE_FIELDS = {"Return": 1, "Sharpe": 2, "Final Day Return": 3}
 
 
@@ -126,7 +146,7 @@ def _strategy_lines(texts: list[str]) -> Cells:
 
 _NOT_DAILY_RETURNS = frozenset({"annual", "composite"})  # annualised, and a score
 _RETURNS = re.compile(r"returns(?:: |\[)(?P<pairs>(?:[ ,]*\w+=[^\s\]|,]+)*)")
-_PAIR = re.compile(r"(\w+)=(-?\d+(?:\.\d+)?(?:e-?\d+)?|nan)")
+_PAIR = re.compile(r"(\w+)=([-+\u2212]?\d+(?:\.\d+)?(?:e[-+]?\d+)?%?|nan)")
 
 
 def _daily_returns(texts: list[str]) -> Cells:
@@ -141,13 +161,19 @@ def _daily_returns(texts: list[str]) -> Cells:
     return Cells({"strategy": [name for name, _ in pairs], "return": _numbers([value for _, value in pairs])}, at)
 
 
-def _numbers(cells: list[str]) -> list[float | None]:
+def _numbers(cells: Sequence[str]) -> list[float | None]:
     """Each cell as a number; None for one that is none."""
     try:
         values = [None if cell == "-" else float(cell) for cell in cells]
     except ValueError:
-        return [number(cell) for cell in cells]
+        return [_number(cell) for cell in cells]
     return [number(cell) for cell in cells] if inf in values or -inf in values else values
+
+
+def _number(cell: str) -> float | None:
+    """A cell as a number, a percentage as a fraction; None when it is none."""
+    cell = cell.replace("\u2212", "-")
+    return number(cell[:-1] + "e-2") if cell.endswith("%") else number(cell)
 
 
 TABLES: dict[str, Callable[[list[str]], Cells]] = {
