@@ -273,7 +273,7 @@ class Joiner:
     def _opened(self, number: int, offset: int, piece: Piece, before: bytes) -> Record | None:
         head = self._head(piece)
         if head is not None:
-            return None if is_quotation(self._raw, before) else self._record(*head, number, offset, before)
+            return None if is_quotation(self._raw, piece.text, before) else self._record(*head, number, offset, before)
         if number <= HEAD_LINES:
             for rule, orphan in self._orphans:
                 if rule.event == _ARTIFACT_EVENTS.get(piece.artifact, rule.event) and any(
