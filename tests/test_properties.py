@@ -414,17 +414,36 @@ LOOKALIKES = {
     '2025-10-30 09:07:15,102 DEBUG chat: user said "Recompiling function forward in model.py:12"\n'
     '2025-10-30 09:07:15,103 DEBUG search: query="skipping cudagraphs due to mutated inputs" hits=12\n'
     "2025-10-30 09:07:15,104 INFO docs: see also: CUDA out of memory\n",
-    "other compilers": "[ 12%] Building CXX object foo.o\nRecompiling 12 files because the headers changed\nRecompiling module core (stale .beam)\n"
+    "other compilers": "[ 12%] Building CXX object foo.o\nRecompiling function bodies in a.c\n"
+    "Recompiling 12 files because the headers changed\nRecompiling module core (stale .beam)\n"
     "Compiling serde v1.0.1\nwarning: function `main` is never used\nwebpack: Compiled with 3 warnings; recompiling...\n",
     "server": '10.0.0.7 - - [20/Nov/2025:10:28:52 +0000] "GET /Recompiling%20function HTTP/1.1" 404 153\n'
     '10.0.0.7 - - [20/Nov/2025:10:28:53 +0000] "GET /search?q=skipping+cudagraphs+due+to HTTP/1.1" 200 9000\n',
     "glog of others": "I1120 10:28:52.255000 3989 server.cc:100] Recompiling regex cache\n"
     "W1120 10:28:52.300000 3989 pool.cc:7] cache_size_limit (8) reached\n"
-    "I1120 10:28:52.255000 3989 main.cc:10] hit config reload\n",
+    "I1120 10:28:52.255000 3989 main.cc:10] hit config reload\n"
+    "I1120 10:00:03.000000 123 compiler.cc:12] Recompiling function main in module.wasm:12\n",
     "trading": "Backtest summary for the week\n  Strategy          Return\nReturn of the strategy: 0.1 (see Backtest summary for details)\n"
     "The spread for BTCUSD is 10 bps\nanalysis of returns: avg is 0.1\n",
     "python logging": "WARNING:root:this test checks that 'Graph break in user code at' is printed\n"
     "DEBUG:docs:`torch._dynamo.exc.Unsupported` explained\n",
+    "changes": "* `torch._dynamo.exc.FailOnRecompileLimitHit: Hard failure due to fullgraph=True` replaces the old text.\n"
+    '* Fixed "RuntimeError: Error: accessing tensor output of CUDAGraphs that has been overwritten by a subsequent run."\n'
+    "    Graph break in user code at model.py:12 removed\n"
+    "+    # W1120 10:00:00.000000 123 torch/_dynamo/convert_frame.py:1994] [0/8] torch._dynamo hit config.recompile_limit (8)\n",
+    "tests": "def test_limit_line():\n"
+    '    line = "W1120 10:00:00.000000 123 torch/_dynamo/convert_frame.py:1994] [0/8] torch._dynamo hit config.recompile_limit (8)"\n'
+    "    assert parse(line).limit == 8\n"
+    '    text = """V1120 10:00:00.000000 123 torch/_dynamo/guards.py:5396] [0/1] [__recompiles] Recompiling function f in /a.py:3"""\n'
+    "except torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:\n",
+    "help": "  --fail-on-recompile   RuntimeError: Detected recompile when torch.compile stance is 'fail_on_recompile'.\n"
+    "  -q, --quiet  skipping cudagraphs due to mutated inputs is not shown\n",
+    "filters": "filterwarnings =\n    ignore:Unable to hit fast path of CUDAGraphs because of pending, uninvoked backwards:UserWarning\n",
+    "templates": "skipping cudagraphs due to %s\nskipping cudagraphs due to {reason}\n"
+    "Recompiling function {code.co_name} in {code.co_filename}:{code.co_firstlineno}\nGraph break in user code at %s:%s\n",
+    "docstring": "Base exceptions:\n    - TorchDynamoException: Base class for all TorchDynamo-specific exceptions\n"
+    "    - UserError: Exceptions for user-facing errors in TorchDynamo usage\n",
+    "counts": "2026-11-20 10:00:12 INFO app: torch.compile failed 0 times; eager fallbacks 0\n",
 }
 LOREM = (
     "lorem", "ipsum", "dolor", "sit", "amet", "consectetur", "recompile", "graph", "break", "cudagraph",

@@ -16,6 +16,7 @@ from functools import partial
 
 from recompile_watch.core.fronts import joined, peel_behind, peeled
 from recompile_watch.core.headers import behind_header
+from recompile_watch.core.own_reports import is_of_report
 from recompile_watch.core.prefix_grammar import BETWEEN_TEXTS, BYTE_LIST, TAG, Piece
 from recompile_watch.core.prefixes import is_quotation, peel
 from recompile_watch.core.records import HEAD_LINES, MAX_RECORD_BYTES, Record
@@ -273,13 +274,13 @@ class Joiner:
     def _opened(self, number: int, offset: int, piece: Piece, before: bytes) -> Record | None:
         head = self._head(piece)
         if head is not None:
-            return None if is_quotation(self._raw, before) else self._record(*head, number, offset, before)
+            return None if is_quotation(self._raw, piece.text, before) or is_of_report(self._raw) else self._record(*head, number, offset, before)
         if number <= HEAD_LINES:
             for rule, orphan in self._orphans:
                 if rule.event == _ARTIFACT_EVENTS.get(piece.artifact, rule.event) and any(
                     map(orphan.match, (piece.text, piece.tagged, piece.placed))
                 ):
-                    return self._record(rule, None, piece, number, offset, before)
+                    return None if is_of_report(self._raw) else self._record(rule, None, piece, number, offset, before)
         return None
 
     def _head(self, piece: Piece) -> tuple[Rule, Match, Piece] | None:

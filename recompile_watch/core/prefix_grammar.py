@@ -284,8 +284,16 @@ STRING_ELEMENT = pattern(rb"\s*\"(?P<body>(?:[^\"\\]|\\.)*)\",?\s*")
 # A line of a JSON document between two of its texts.
 BETWEEN_TEXTS = pattern(rb"\s+\"[\w@./-]{1,80}\": ?(?:-?\d[\d.eE+-]{0,40}|\"(?:[^\"\\]|\\.)*\"|true|false|null|\{\}|\[\]|[{\[])?,?|\s*[{}],?")
 
-# Source that names what a message would: an import, and a function that gives a string.
-SOURCE = pattern(rb"from [\w.]{1,200} import |lambda\b[\w ,]{0,100}: [frb]{0,2}[\"']")
+# What names a message and is none: source (an import, a function that gives a string, a handler, a string that gets a name), an option with
+# its help, a filter of warnings.
+SOURCE = pattern(
+    rb"from [\w.]{1,200} import |lambda\b[\w ,]{0,100}: [frb]{0,2}[\"']|except [\w.]{1,200}(?: as \w{1,60})?: ?(?:$|\S+ ?=)"
+    rb"|\w{1,60} = [frbu]{0,2}[\"'][^\n]*[\"']$"
+    rb"|(?:-\w, )?--[a-z][\w-]{0,60}(?:[ =]\S{1,60})?\s{2,}\S"
+    rb"|[\"']?(?:ignore|error|always|default|module|once):\S[^\n]*:[\w.]{0,60}Warning[\"',]{0,3}$"
+)
+# One of torch's lines as a string that gets a name, or as a comment that a change adds or takes away.
+QUOTED_LINE = pattern(rb"(?:\w = [frbu]{0,2}[\"']{1,3}|(?:^|\s)[+-] {0,80}# ?)(?:[VDIWEC]\d{4} \d\d:|\[\d{4}-)")
 BYTE_LIST = pattern(rb'"MESSAGE" ?: ?\[\d')  # how journald prints a message that is not UTF-8
 JSON_TEXT = (
     "log", "message", "msg", "MESSAGE", "text", "body", "event", "textPayload", "line", "content", "stringValue", "_raw", "LogEntry",

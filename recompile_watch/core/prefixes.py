@@ -33,6 +33,7 @@ from recompile_watch.core.prefix_grammar import (
     MAX_LAYERS,
     MAY_PEEL,
     NUMBERED,
+    QUOTED_LINE,
     REPEATED,
     SOURCE,
     STRING_BODY,
@@ -93,13 +94,13 @@ def first_line(first: bytes) -> bytes:
 _BEGINS_QUOTATION = (b" ", b"\t", b'"', b"|")
 
 
-def is_quotation(raw: bytes, before: bytes) -> bool:
-    """True for a string, a comment or an import in a program's source, and for a row of a Markdown table: they quote messages.
+def is_quotation(raw: bytes, text: bytes, before: bytes) -> bool:
+    """True for a string, a comment or an import in a program's source, a program's help, and a row of a Markdown table: they quote messages.
 
-    before: the line in front. The output in a notebook is a list of strings: something in front goes on to each.
+    text: its message. before: the line in front. The output in a notebook is a list of strings: something in front goes on to each.
     """
     line = raw.strip()
-    if SOURCE.match(line) is not None:
+    if SOURCE.match(line) is not None or SOURCE.match(text.strip()) is not None or QUOTED_LINE.search(raw) is not None:
         return True
     if raw[:1] not in _BEGINS_QUOTATION:
         return False

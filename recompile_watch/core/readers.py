@@ -82,7 +82,7 @@ def _read_recompile(source: str, reasons_of: Reasons, record: Record, fields: Fi
     fields = {**fields, **_fixed_by(next((line for line in lines if line.lstrip().startswith(b"- ")), b""))}
     if any(reason.entry is not None for reason in reasons):  # then the others are lines of a user stack
         reasons = [reason for reason in reasons if reason.entry is not None]
-    is_sure = bool(reasons or fields.get("file") or record.head.torch or record.unterminated)
+    is_sure = bool(reasons or (fields.get("file") and fields.get("line_no")) or record.head.torch or record.unterminated)
     if record.rule.event == "recompile" and not is_sure:
         return []  # another program compiles functions, too
     index = _index(record)

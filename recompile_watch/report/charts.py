@@ -72,7 +72,7 @@ def events_chart(tables: TimeTables, lanes: Mapping[str, str]) -> Picture:
 def limits_chart(limits: pd.DataFrame) -> Picture:
     """Compiled versions of each function against the recompile limit."""
     rows = limits[limits["entries"].notna()].head(MAX_FUNCTIONS)
-    most = float(max(rows["limit"].max(skipna=True), rows["entries"].max()))
+    most = float(rows[["limit", "entries"]].max().max())  # where no limit is known at all, that of the entries
 
     def draw(figure: Figure, paper: Paper) -> None:
         step, right = (46, 96) if paper.is_narrow else (34, 120)

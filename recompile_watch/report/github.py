@@ -1,4 +1,7 @@
-"""The report as workflow commands: annotations in a pull request, at the user's own file and line."""
+"""The report as workflow commands: annotations in a pull request, at the user's own file and line.
+
+The title begins with the program's name, by which a reader, and the program itself, knows whose they are.
+"""
 
 from recompile_watch.core.analysis import Report
 from recompile_watch.core.findings import Finding
@@ -21,7 +24,7 @@ def _annotation(finding: Finding) -> str:
         place.append(f"file={_property(safe(finding.file, _MAX_PATH))}")
         if finding.line_no is not None and finding.line_no > 0:
             place.append(f"line={finding.line_no}")
-    place.append(f"title={_property(safe(finding.title))}")
+    place.append(f"title={_property(f'recompile-watch: {safe(finding.title)}')}")
     words = [safe(finding.consequence)]
     if finding.advice:
         words.append(f"Do: {safe(finding.advice[0].title)}\n{safe(finding.advice[0].apply, _MAX_PATH)}")

@@ -60,7 +60,7 @@ def _finding(finding: Finding) -> str:
         plain_text(finding.consequence),
     ]
     if finding.evidence:
-        lines.append(block("\n".join(f"{safe(place.source, 200)}:{place.line}: {safe(place.text)}" for place in finding.evidence)))
+        lines.append(block("\n".join(f"line {place.line} of {safe(place.source, 200)}: {safe(place.text)}" for place in finding.evidence)))
     lines += [_advice(number, advice) for number, advice in enumerate(finding.advice, 1)]
     return "\n\n".join(lines)
 

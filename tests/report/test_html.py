@@ -143,6 +143,14 @@ def page(request: pytest.FixtureRequest) -> Page:
     return Page(page_named(request.param))
 
 
+def test_compiled_versions_without_a_limit() -> None:
+    """Where the log shows how many versions a function has and no limit, the chart is drawn by the versions alone."""
+    whole = report()
+    bare = [replace(one, headroom=one.headroom and replace(one.headroom, limit=None)) for one in whole.findings]
+    assert any(one.headroom for one in bare)
+    assert "<svg" in page_of(replace(whole, findings=tuple(bare)))
+
+
 def test_says_what_to_do() -> None:
     """Findings worst first with consequence, evidence and the exact text to paste; decisions, returns and what the log does not hold."""
     text = Page(page_of(report())).text
