@@ -289,10 +289,23 @@ SOURCE = pattern(rb"from [\w.]{1,200} import |lambda\b[\w ,]{0,100}: [frb]{0,2}[
 BYTE_LIST = pattern(rb'"MESSAGE" ?: ?\[\d')  # how journald prints a message that is not UTF-8
 JSON_TEXT = (
     "log", "message", "msg", "MESSAGE", "text", "body", "event", "textPayload", "line", "content", "stringValue", "_raw", "LogEntry",
-    "LogMessage", "@m",
+    "LogMessage", "@m", "@message", "full_message", "short_message", "output", "stderr", "data",
 )  # fmt: skip
+TRACEBACK = b"Traceback (most recent call last)"
+LOGFMT = pattern(rb"(?P<key>[\w.@-]{1,80})=(?:\"(?P<quoted>(?:[^\"\\]|\\.)*)\"|(?P<bare>[^\s\"]*))(?:\s+|$)")
 STRING_ENTRY = pattern(rb"\s*\"(?:" + "|".join(map(re.escape, JSON_TEXT)).encode() + rb")\": ?\"(?P<body>(?:[^\"\\]|\\.)*)\",?\s*")
-JSON_TIME = ("time", "timestamp", "@timestamp", "ts", "asctime", "datetime", "__REALTIME_TIMESTAMP", "_SOURCE_REALTIME_TIMESTAMP", "t")
+JSON_TIME = (
+    "time",
+    "timestamp",
+    "@timestamp",
+    "ts",
+    "asctime",
+    "datetime",
+    "__REALTIME_TIMESTAMP",
+    "_SOURCE_REALTIME_TIMESTAMP",
+    "t",
+    "timeUnixNano",
+)
 JSON_CHANNEL = (
     "stream", "rank", "local_rank", "pid", "process", "process_id", "_PID", "SYSLOG_PID", "hostname", "host", "_HOSTNAME",
     "pod", "pod_name", "container", "container_name", "_SYSTEMD_UNIT", "logger_pid",
