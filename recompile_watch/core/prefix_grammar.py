@@ -218,6 +218,8 @@ TAI64N = pattern(rb"@[0-9a-f]{24} ")  # multilog and s6
 AIRFLOW = pattern(
     rb"\[(?P<stamp>\d{4}-\d\d-\d\d(?:, |T)\d\d:\d\d:\d\d(?:\.\d{1,6})?)(?P<zone>" + ZONE + rb")\] \{[\w./-]{1,120}:\d{1,6}\} " + LEVEL + rb" - "
 )
+# Celery: a time, level and process; a task has its name and id behind them.
+CELERY = pattern(rb"\[(?P<stamp>" + ISO + rb"): " + LEVEL + rb"/[\w-]{1,60}\] (?:[\w.-]{1,160}\[[0-9a-f]{8}-[0-9a-f-]{27}\]: )?")
 # Month or day first: such a time is none. The level behind it makes it a header.
 DAY_OF_YEAR = pattern(
     rb"\d\d/\d\d/\d\d \d\d:\d\d:\d\d " + LEVEL + rb" [\w.$]{1,120}: |\d\d/\d\d/\d{4} \d\d:\d\d:\d\d - " + LEVEL + rb" - (?:[A-Za-z_][\w.]{0,120} - )?"
