@@ -2,10 +2,10 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from recompile_watch.core.prefix_grammar import ANSI, BETWEEN_ENTRIES, CRI, ISO, JSON_CHANNEL, JSON_TEXT, JSON_TIME, ZONE, Stamp
+from recompile_watch.core.prefix_grammar import ANSI, BETWEEN_ENTRIES, CRI, ISO, JSON_CHANNEL, JSON_TEXT, JSON_TIME, LOGFMT, TRACEBACK, ZONE, Stamp
 
 
 class Carried(NamedTuple):
@@ -41,24 +41,36 @@ def read_jsons(raw: bytes) -> list[Carried]:
     Empty when there is anything else or one carries no text.
     """
     document = _document(raw)
+    if document is None and raw.rstrip()[-1:] in (b",", b"]"):  # one object of an array that has a line for each
+        document = _document(raw.strip().lstrip(b"[").rstrip(b"],"))
+    read = _reader_of(raw)
     if document is not None:
-        return list(_entries(document))
+        return list(_entries(document, read))
     try:
-        entries = [_read_entry(value) for value in _values(raw.decode())] if BETWEEN_ENTRIES.search(raw) is not None else []
+        entries = [read(value) for value in _values(raw.decode())] if BETWEEN_ENTRIES.search(raw) is not None else []
     except (ValueError, RecursionError):
         return []
     return [one for one in entries if one is not None] if None not in entries else []
 
 
-def _entries(value: object, depth: int = 0) -> Iterator[Carried]:
-    """The entries with a text that a JSON value holds, itself or inside."""
-    entry = _read_entry(value)
+_Reader = Callable[[object], Carried | None]
+
+
+def _reader_of(raw: bytes) -> _Reader:
+    """How an entry of this line is read."""
+    return _read_failure if TRACEBACK in raw else _read_entry
+
+
+def _entries(value: object, read: _Reader, stamp: Stamp | None = None, depth: int = 0) -> Iterator[Carried]:
+    """The entries with a text that a JSON value holds, itself or inside. stamp: the time of what it stands in."""
+    entry = read(value)
     if entry is not None:
-        yield entry
+        yield entry if entry.stamp is not None else entry._replace(stamp=stamp)
     elif depth < _MAX_DEPTH:
         inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        stamp = _stamp_of(value) or stamp if isinstance(value, dict) else stamp
         for item in inside:
-            yield from _entries(item, depth + 1)
+            yield from _entries(item, read, stamp, depth + 1)
 
 
 def _values(text: str) -> Iterator[object]:
@@ -71,7 +83,19 @@ def _values(text: str) -> Iterator[object]:
 
 def read_json(raw: bytes) -> Carried | None:
     """A JSON log line, or None when it is none or carries no text field."""
-    return next(_entries(_document(raw)), None)
+    return next(_entries(_document(raw), _reader_of(raw)), None)
+
+
+def read_logfmt(raw: bytes) -> Carried | None:
+    """A line of ``key=value`` pairs, ``time=2026-11-22T23:58:01Z level=info msg="text"``, as such a JSON log line; None when it is none."""
+    pairs: dict[str, object] = {}
+    at = 0
+    while at < len(raw) and (pair := LOGFMT.match(raw, at)) is not None:
+        quoted = pair["quoted"]
+        text = pair["bare"] if quoted is None else json_string(quoted)
+        pairs[pair["key"].decode()] = None if text is None else text.decode("utf-8", "replace")
+        at = pair.end()
+    return _reader_of(raw)(pairs) if at == len(raw) else None
 
 
 def _document(raw: bytes) -> object:
@@ -94,11 +118,47 @@ def _read_entry(entry: object) -> Carried | None:
     if text is None:
         return None
     channel = [f"{key}={entry[key]}".encode("utf-8", "replace") for key in JSON_CHANNEL if isinstance(entry.get(key), str | int)]
-    stamp = next((found for key in JSON_TIME if (found := _json_stamp(entry.get(key))) is not None), None)
     pids = (_json_int(entry, key) for key in ("_PID", "SYSLOG_PID", "pid", "process", "process_id"))
     is_whole = text.endswith(b"\n") or not _DOCKER <= entry.keys() <= _DOCKER_MAY
-    lines = [ANSI.sub(b"", line).replace(b"\x00", b"") for line in text.removesuffix(b"\n").split(b"\n")]
-    return Carried(channel, stamp, _json_int(entry, "rank"), next((pid for pid in pids if pid is not None), None), lines, is_whole)
+    return Carried(channel, _stamp_of(entry), _json_int(entry, "rank"), next((pid for pid in pids if pid is not None), None), _lines(text), is_whole)
+
+
+def _read_failure(entry: object) -> Carried | None:
+    """An entry with its text and, below it, the tracebacks that stand in fields of their own (``exc_info``, ``error.stack_trace``), each once."""
+    carried = _read_entry(entry)
+    if not isinstance(entry, dict) or (carried is not None and not carried.is_whole):
+        return carried
+    lines = [] if carried is None else carried.lines
+    depth = _MAX_DEPTH if carried is None else 0  # without a text the entry is the object that holds the traceback
+    for traceback in sorted(_tracebacks(entry, depth), key=len, reverse=True):
+        if traceback.strip() not in b"\n".join(lines):
+            lines = lines + _lines(traceback)
+    if carried is None:
+        return _read_entry({**entry, JSON_TEXT[0]: b"\n".join(lines).decode("utf-8", "replace")}) if lines else None
+    return carried._replace(lines=lines)
+
+
+def _tracebacks(value: object, depth: int) -> Iterator[bytes]:
+    """The texts with a traceback that a JSON object holds."""
+    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        text = _as_bytes(item)
+        if text is not None and TRACEBACK in text:
+            yield text
+        elif text is None and depth < _MAX_DEPTH:
+            yield from _tracebacks(item, depth + 1)
+
+
+def _lines(text: bytes) -> list[bytes]:
+    return [ANSI.sub(b"", line).replace(b"\x00", b"") for line in text.removesuffix(b"\n").split(b"\n")]
+
+
+def _stamp_of(entry: dict[str, object]) -> Stamp | None:
+    """The time of an entry; loguru keeps it in a record beside the text."""
+    for key in JSON_TIME:
+        if key in entry and (found := _json_stamp(entry[key])) is not None:
+            return found
+    record = entry.get("record")
+    return _json_stamp(record.get("time")) if isinstance(record, dict) else None
 
 
 def _as_bytes(value: object) -> bytes | None:
@@ -119,13 +179,25 @@ def _json_int(entry: dict[str, object], key: str) -> int | None:
 
 
 def _json_stamp(value: object) -> Stamp | None:
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) == 16:
-        return Stamp("epoch", value)
     if isinstance(value, str):
+        if value.isascii() and value.isdigit():
+            return _epoch(int(value)) if len(value) in _EPOCH_DIGITS else None
         stamp = iso_stamp(value.encode("utf-8", "replace"))
         return stamp if stamp.form != "none" else None
-    if isinstance(value, int | float) and not isinstance(value, bool) and 1e9 < value < 1e11:
-        return Stamp("epoch", str(round(value * 1_000_000)))
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return _epoch(value)
+    return _json_stamp(value.get("repr")) if isinstance(value, dict) and isinstance(value.get("repr"), str) else None
+
+
+_EPOCH_DIGITS = (13, 16, 19)  # of milliseconds, microseconds and nanoseconds since 1970
+_EPOCH_UNITS = ((1e9, 1_000_000), (1e12, 1_000), (1e15, 1), (1e18, 0.001))  # the least such number of each unit, and its microseconds
+
+
+def _epoch(number: float) -> Stamp | None:
+    """A time since 1970, in the unit that its size tells: from 2001 to the year 2128, of seconds to 5138."""
+    for least, microseconds in _EPOCH_UNITS:
+        if least < number < least * (100 if microseconds == 1_000_000 else 5):
+            return Stamp("epoch", str(round(number * microseconds)))
     return None
 
 

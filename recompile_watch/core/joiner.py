@@ -206,7 +206,7 @@ class Joiner:
                 record.is_trimmed = record.takes_bare = True
                 return record
             if piece.same_entry and record.last_line == self._number and not piece.torch:
-                return record
+                return record if self._takes_bare(record, piece) or self._head(piece) is None else None
             if not piece.torch and record.takes_bare and self._takes_bare(record, piece):
                 return record
         return None

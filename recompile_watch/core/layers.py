@@ -13,6 +13,7 @@ from recompile_watch.core.prefix_grammar import (
     BASIC_LOGGER,
     BRACKET_CUT,
     BRACKET_TORCH,
+    CELERY,
     CI_COMMAND,
     CI_STREAM,
     CI_TABS,
@@ -345,7 +346,7 @@ _LAYERS: dict[bytes, tuple[_IsLayer, ...]] = {
     b"[": (
         (RANK, _take_rank), (ROLE, _take_name), (BRACKET_TORCH, _take_bracket_torch), (POD, _take_name), (PODMAN, _take_name),
         (MPI, _take_rank), (AIRFLOW, _take_airflow), (TEAMCITY, _take_quote), (JOURNAL_MONOTONIC, _take_syslog),
-        (STAMP, _take_stamp), (TORCH_CUT, _take_parts), (LEVEL_FIRST, _take_level), (GLOG_STUMP, _take_stump),
+        (CELERY, _take_dialect_b), (STAMP, _take_stamp), (TORCH_CUT, _take_parts), (LEVEL_FIRST, _take_level), (GLOG_STUMP, _take_stump),
     ),
     b"@": ((TAI64N, _take_quote),),
     b".": ((GLOG_STUMP, _take_stump),),

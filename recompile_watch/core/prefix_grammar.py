@@ -218,6 +218,8 @@ TAI64N = pattern(rb"@[0-9a-f]{24} ")  # multilog and s6
 AIRFLOW = pattern(
     rb"\[(?P<stamp>\d{4}-\d\d-\d\d(?:, |T)\d\d:\d\d:\d\d(?:\.\d{1,6})?)(?P<zone>" + ZONE + rb")\] \{[\w./-]{1,120}:\d{1,6}\} " + LEVEL + rb" - "
 )
+# Celery: a time, level and process; a task has its name and id behind them.
+CELERY = pattern(rb"\[(?P<stamp>" + ISO + rb"): " + LEVEL + rb"/[\w-]{1,60}\] (?:[\w.-]{1,160}\[[0-9a-f]{8}-[0-9a-f-]{27}\]: )?")
 # Month or day first: such a time is none. The level behind it makes it a header.
 DAY_OF_YEAR = pattern(
     rb"\d\d/\d\d/\d\d \d\d:\d\d:\d\d " + LEVEL + rb" [\w.$]{1,120}: |\d\d/\d\d/\d{4} \d\d:\d\d:\d\d - " + LEVEL + rb" - (?:[A-Za-z_][\w.]{0,120} - )?"
@@ -297,10 +299,23 @@ QUOTED_LINE = pattern(rb"(?:\w = [frbu]{0,2}[\"']{1,3}|(?:^|\s)[+-] {0,80}# ?)(?
 BYTE_LIST = pattern(rb'"MESSAGE" ?: ?\[\d')  # how journald prints a message that is not UTF-8
 JSON_TEXT = (
     "log", "message", "msg", "MESSAGE", "text", "body", "event", "textPayload", "line", "content", "stringValue", "_raw", "LogEntry",
-    "LogMessage", "@m",
+    "LogMessage", "@m", "@message", "full_message", "short_message", "output", "stderr", "data",
 )  # fmt: skip
+TRACEBACK = b"Traceback (most recent call last)"
+LOGFMT = pattern(rb"(?P<key>[\w.@-]{1,80})=(?:\"(?P<quoted>(?:[^\"\\]|\\.)*)\"|(?P<bare>[^\s\"]*))(?:\s+|$)")
 STRING_ENTRY = pattern(rb"\s*\"(?:" + "|".join(map(re.escape, JSON_TEXT)).encode() + rb")\": ?\"(?P<body>(?:[^\"\\]|\\.)*)\",?\s*")
-JSON_TIME = ("time", "timestamp", "@timestamp", "ts", "asctime", "datetime", "__REALTIME_TIMESTAMP", "_SOURCE_REALTIME_TIMESTAMP", "t")
+JSON_TIME = (
+    "time",
+    "timestamp",
+    "@timestamp",
+    "ts",
+    "asctime",
+    "datetime",
+    "__REALTIME_TIMESTAMP",
+    "_SOURCE_REALTIME_TIMESTAMP",
+    "t",
+    "timeUnixNano",
+)
 JSON_CHANNEL = (
     "stream", "rank", "local_rank", "pid", "process", "process_id", "_PID", "SYSLOG_PID", "hostname", "host", "_HOSTNAME",
     "pod", "pod_name", "container", "container_name", "_SYSTEMD_UNIT", "logger_pid",

@@ -15,7 +15,7 @@ A record of torch repeats its glog prefix on every line, and each line of one re
 import re
 from itertools import pairwise
 
-from recompile_watch.core.carriers import Carried, json_string, read_cri, read_json, read_jsons
+from recompile_watch.core.carriers import Carried, json_string, read_cri, read_json, read_jsons, read_logfmt
 from recompile_watch.core.layers import Peeling, peel_layer
 from recompile_watch.core.prefix_grammar import (
     ANSI,
@@ -183,6 +183,10 @@ def _split(state: Peeling, raw: bytes) -> list[Piece]:
         nested = _peel_nested(state, raw)
         if nested is not None:
             return nested
+    if b'msg="' in raw and raw[:1].isalpha():
+        logged = read_logfmt(raw)
+        if logged is not None:
+            return _peel_carried(logged, state)
     cuts = [m.start() for m in GLOG_INSIDE.finditer(raw)] if b"] " in raw or raw.endswith(b"]") else []
     if b": [" in raw:
         cuts = sorted({*cuts, *(m.start() for m in BRACKET_INSIDE.finditer(raw))})

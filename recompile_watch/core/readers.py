@@ -203,8 +203,19 @@ def _first_reason_line(reason: str) -> str:
 
 
 def _read_cudagraph_skip(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
-    message = re.sub(r"\s+\n", "\n", decode(record.message()))
-    found = re.search(r"(?:skipping|disabling) cudagraphs (?:for backward )?due to (?P<reason>.*)", message, re.DOTALL)
+    reason, fields["instances"], has_place = why_skipped(decode(record.message()))
+    if not record.head.torch and _TELLS_OF_SKIP.match(reason) is not None:
+        return []
+    fields["reason"] = reason
+    if stack := frames(record.sure_message()):
+        fields["file"], fields["line_no"], fields["function"] = stack[-1]
+    partial = not reason or (record.cut and record.unterminated) or (has_place and fields.get("file") is None)
+    return [sighting(source, record, fields, partial=partial)]
+
+
+def why_skipped(message: str) -> tuple[str, int | None, bool]:
+    """Why torch captures no CUDA graph, in how many instances, and whether it says behind that where the reason stands."""
+    found = re.search(r"(?:skipping|disabling) cudagraphs (?:for backward )?due to (?P<reason>.*)", re.sub(r"\s+\n", "\n", message), re.DOTALL)
     reason = found["reason"] if found else ""
     while (again := re.match(r"(?:skipping|disabling) cudagraphs due to ", reason)) is not None:
         reason = reason[again.end() :]
@@ -215,14 +226,7 @@ def _read_cudagraph_skip(source: str, reasons_of: Reasons, record: Record, field
     instances = re.search(r"\s*\((\d{1,9}) instances?\)", head)
     if instances:
         head = head[: instances.start()] + head[instances.end() :]
-    if not record.head.torch and _TELLS_OF_SKIP.match(head) is not None:
-        return []
-    fields["instances"] = int(instances[1]) if instances else None
-    fields["reason"] = head.strip()
-    if stack := frames(record.sure_message()):
-        fields["file"], fields["line_no"], fields["function"] = stack[-1]
-    partial = not head.strip() or (record.cut and record.unterminated) or (bool(tail) and fields.get("file") is None)
-    return [sighting(source, record, fields, partial=partial)]
+    return head.strip(), int(instances[1]) if instances else None, bool(tail)
 
 
 _TELLS_OF_SKIP = pattern(r"mutated inputs(?:,| [a-z])")  # somebody's sentence goes on where torch's ends

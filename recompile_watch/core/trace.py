@@ -9,17 +9,23 @@ import re
 from typing import NamedTuple
 
 from recompile_watch.core.causes import parse_reason
+from recompile_watch.core.compile_id import without_attempt
 from recompile_watch.core.events import EXTRA_FIELDS, Event, Reason
+from recompile_watch.core.exception_text import MAX_MESSAGE, what_is_wrong, with_detail
 from recompile_watch.core.late import pattern
 from recompile_watch.core.prefix_grammar import Stamp
+from recompile_watch.core.readers import why_skipped
 from recompile_watch.core.sightings import Sighting, decode
+from recompile_watch.core.stack_frames import frames
 
 _TRACE_LINE = pattern(rb"(?:\[rank(?P<rank>\d+)\]:)?[VDIWEC](?P<stamp>\d{4} \d\d:\d\d:\d\d\.\d+) (?P<pid>\d+) [^\n\]]+\] (?P<json>\{.*)")
 _FIRST_ENTRY = pattern(rb'(?m)^(?:\[rank\d+\]:)?[VDIWEC]\d{4} \d\d:\d\d:\d\d\.\d+ \d+ [^\n\]]+\] \{"')
 _WANTED = (
     b'"recompile_reasons"', b'"dynamo_start"', b'{"str": ', b'"compilation_metrics"', b'"torch_version"', b'"dynamo_graph_break_reason"',
+    b'"dynamo_error"',
 )  # fmt: skip
 _RANK_IN_NAME = pattern(r"torch_trace_rank_(\d+)_")
+_HARD = "FailOnRecompileLimitHit"
 _LIMIT = pattern(r"(?P<name>(?:accumulated_)?(?:recompile|cache_size)_limit)(?: cache size limit \(currently set to (?P<limit>\d+)\)| reached)")
 MAX_PAYLOAD_BYTES = 8 << 20
 
@@ -58,6 +64,9 @@ class TraceReader:
         self._payload: list[bytes] = []
         self._payload_bytes = 0
         self._recompile: Sighting | None = None
+        # The compiles under way that broke their graph, and those whose exception the trace shows.
+        self._broken: set[str] = set()
+        self._failed: set[str] = set()
         self.unread: dict[str, int] = {}
         self.torch_version: str | None = None
 
@@ -130,7 +139,10 @@ class TraceReader:
         elif name == "recompile_reasons":
             return self._recompiled(entry, payload)
         elif name == "dynamo_graph_break_reason":
+            self._broken.add(_compile(body))
             return self._graph_break(entry, payload)
+        elif name == "dynamo_error":
+            self._failed.add(_compile(body))
         return []
 
     def _learn_string(self, value: object) -> None:
@@ -179,21 +191,58 @@ class TraceReader:
         self._see_version(metrics)
         frame = self._frame_of(metrics, entry)
         reason = metrics.get("fail_reason")
-        limit = _LIMIT.search(reason) if isinstance(reason, str) else None
-        if limit is not None:
-            settled = self._settle(_compile_id(entry.body))
-            number = limit["limit"] or _configured(metrics, limit["name"])
-            extra: dict[str, object] = {"limit": int(number) if number else None, "limit_name": limit["name"]}
-            reasons = settled[-1].event.reasons[:1] if settled else ()
-            return [*settled, self._sighting(entry, "recompile_limit_hit", frame, reasons, extra)]
-        settled = self._settle(None)
-        if metrics.get("fail_type") not in (None, "Unsupported", "SkipFrame"):
-            text = Reason(None, str(reason).split("\n")[0], "other")
-            settled.append(self._sighting(entry, "compile_error", frame, (text,), {"exception": metrics["fail_type"]}))
+        text = reason if isinstance(reason, str) else ""
+        limit = _LIMIT.search(text)
+        if limit is not None or metrics.get("fail_type") == _HARD:
+            return self._at_limit(entry, metrics, frame, limit)
+        settled = [*self._settle(None), *self._skipped(entry, metrics, frame)]
+        if self._is_failure(entry, metrics):
+            settled.append(self._failure(entry, metrics, frame, text))
         seconds = metrics.get("entire_frame_compile_time_s")
         if isinstance(seconds, int | float) and metrics.get("fail_type") is None:
             settled.append(self._sighting(entry, "compile_time", frame, (), {"seconds": float(seconds)}))
         return settled
+
+    def _at_limit(self, entry: _Entry, metrics: dict[str, object], frame: _Frame, said: "re.Match[str] | None") -> list[Sighting]:
+        """The limit that refused a compile, and the exception that torch made of it. said: what names it; torch since 2.12 does not always."""
+        settled = self._settle(_compile_id(entry.body))
+        name = said["name"] if said is not None else _reached(metrics, entry.body.get("frame_compile_id"))
+        number = (said["limit"] if said is not None else None) or _configured(metrics, name)
+        extra: dict[str, object] = {"limit": int(number) if number else None, "limit_name": name}
+        reasons = settled[-1].event.reasons[:1] if settled else ()
+        settled.append(self._sighting(entry, "recompile_limit_hit", frame, reasons, extra))
+        if metrics.get("fail_type") == _HARD:
+            settled.append(self._sighting(entry, "recompile_limit_error", frame, (), {**extra, "exception": _HARD}))
+        return settled
+
+    def _skipped(self, entry: _Entry, metrics: dict[str, object], frame: _Frame) -> list[Sighting]:
+        """Why no CUDA graph is captured, where this compile has one (torch 2.13)."""
+        said = metrics.get("cudagraph_skip_reason")
+        if not isinstance(said, str):
+            return []
+        reason, instances, _ = why_skipped(said)
+        stack = frames(said.encode("utf-8", "replace"))
+        place = (stack[-1].function, stack[-1].file, stack[-1].line_no) if stack else frame
+        return [self._sighting(entry, "cudagraph_skip", place, (Reason(None, reason, "other"),), {"instances": instances})]
+
+    def _is_failure(self, entry: _Entry, metrics: dict[str, object]) -> bool:
+        """True for an exception that the program sees: one of what Dynamo does not support only where no graph break was made of it."""
+        compile_ = _compile(entry.body)
+        is_seen = compile_ in self._failed - self._broken
+        self._failed.discard(compile_)
+        self._broken.discard(compile_)
+        match metrics.get("fail_type"):
+            case None | "SkipFrame":
+                return False
+            case "Unsupported":
+                return is_seen
+        return True
+
+    def _failure(self, entry: _Entry, metrics: dict[str, object], frame: _Frame, said: str) -> Sighting:
+        first, _, rest = said.partition("\n")
+        message = with_detail(what_is_wrong(first.strip(), rest.partition("\n")[0].strip(), said), said)[:MAX_MESSAGE] or None
+        extra: dict[str, object] = {"exception": metrics["fail_type"], "message": message}
+        return self._sighting(entry, "compile_error", frame, (), extra)
 
     def _frame_of(self, metrics: dict[str, object], entry: _Entry) -> _Frame:
         name, file, line = metrics.get("co_name"), metrics.get("co_filename"), metrics.get("co_firstlineno")
@@ -236,6 +285,12 @@ def _configured(metrics: dict[str, object], name: str) -> str | None:
     return found[1] if found else None
 
 
+def _reached(metrics: dict[str, object], number: object) -> str:
+    """Which limit a compile of this number reached, where torch says only that it did: the larger one, if its number is that large."""
+    most = _configured(metrics, "accumulated_recompile_limit")
+    return "accumulated_recompile_limit" if most is not None and isinstance(number, int) and number >= int(most) else "recompile_limit"
+
+
 def _frame_id(body: dict[str, object]) -> tuple[object, object]:
     return body.get("compiled_autograd_id"), body.get("frame_id")
 
@@ -247,6 +302,11 @@ def _compile_id(body: dict[str, object]) -> str | None:
     autograd = body.get("compiled_autograd_id")
     text = f"{frame}/{compile_}" if autograd is None else f"!{autograd}/{frame}/{compile_}"
     return f"{text}_{attempt}" if attempt else text
+
+
+def _compile(body: dict[str, object]) -> str:
+    """The compile, whichever attempt; ``""`` where the trace does not say which."""
+    return without_attempt(_compile_id(body) or "")
 
 
 def _json(text: bytes) -> object:

@@ -43,6 +43,8 @@ def prefixed(prefix: str, text: str) -> str:
         ("Nov 07 10:28:52 ", "2025-11-07T10:28:52+00:00", None),
         ("2025-11-07T10:28:52.300000Z 01E+", "2025-11-07T10:28:52.300000+00:00", None),
         ("stack_bot.1.x2kq7@node1    | ", None, None),
+        ("[2025-11-07 10:28:52,255: WARNING/ForkPoolWorker-1] ", "2025-11-07T10:28:52.255000+00:00", None),
+        ("[2025-11-07 10:28:52,255: INFO/MainProcess] bot.run[0c5d1c1e-8d9a-4b38-9d0a-7f3b6a5a1c11]: ", "2025-11-07T10:28:52.255000+00:00", None),
         ("> 3: ", None, None),
         ("Feb 30 10:28:52 gpu1 python[777]: ", None, 777),
     ],
@@ -60,6 +62,12 @@ LIMIT = (
     'To log all recompilation reasons, use TORCH_LOGS="recompiles".',
     "To diagnose recompilation issues, see https://pytorch.org/docs/main/torch.compiler_troubleshooting.html.",
 )
+
+
+def test_celery_heads_the_first_line_of_a_record() -> None:
+    """Its time is the record's, whose other lines have no prefix."""
+    (event,) = events("[2025-11-07 10:28:52,255: WARNING/ForkPoolWorker-1] " + "\n".join(LIMIT) + "\n")
+    assert (event["kind"], event["function"], event["limit"], event["time"][:19]) == ("recompile_limit_hit", "forward", 8, "2025-11-07T10:28:52")
 
 
 @pytest.mark.parametrize(
