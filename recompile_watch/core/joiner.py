@@ -239,6 +239,8 @@ class Joiner:
         return is_next and not piece.headed and not piece.channel and record.takes(piece.text)
 
     def _starts_another(self, record: Record, piece: Piece) -> bool:
+        if record.indent:
+            piece = piece._replace(text=record.dedented(piece.text))
         if record.rule.gives_way and not (piece.torch and piece.text[:1] in (b" ", b"")):
             first = (rule for rule in self._candidates(piece.text) if self._place[rule.id] < self._place[record.rule.id])
             record.gave_way = any(self._head_of(rule, piece) is not None for rule in first)
@@ -252,7 +254,7 @@ class Joiner:
         return any(rule.pattern.match(piece.text) is not None for rule in others)
 
     def _append(self, record: Record, number: int, offset: int, text: bytes) -> None:
-        record.texts.append(text)
+        record.texts.append(record.dedented(text) if record.indent else text)
         if not record.head.torch:
             record.at.append((number, offset))
         record.last_line, record.end = self._number, offset

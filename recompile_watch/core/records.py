@@ -31,6 +31,7 @@ class Record:
     before: the line in front of it. is_trimmed: only its head kept torch's prefix.
     is_unsure: its head stands behind something that may be a header or somebody's words; only its second line can prove it.
     rank: who printed it, where only its first line shows that.
+    indent: the blanks that somebody put in front of all of its lines, as a list or a page of Markdown wants them.
     """
 
     rule: Rule
@@ -55,11 +56,15 @@ class Record:
     is_unsure: bool = False
     rank: int | None = None
     place: int = 0
+    indent: bytes = b""
     has_stump: bool = field(init=False)
     takes_bare: bool = field(init=False)
 
     def __post_init__(self) -> None:
         self.begin_with(self.head)
+        if self.match is not None and not self.head.torch and not self.head.headed and not self.rule.indented:
+            text = self.texts[0].lstrip(b" ")
+            self.indent = self.texts[0][: -len(text)] if text and not text.startswith(b'File "') else b""  # Python indents frames itself
 
     def begin_with(self, head: Piece) -> None:
         """Takes this piece's prefixes for those of the record."""
@@ -142,7 +147,15 @@ class Record:
             return True
         if rule.continues is None:
             return False
+        text = self.dedented(text)
         return rule.continues.match(text) is not None or (self.is_unindented(text) and rule.continues.match(b"    " + text) is not None)
+
+    def dedented(self, text: bytes) -> bytes:
+        """The text of one of its lines without the blanks in front of all; its second line shows whether those are its first one's own."""
+        if self.indent and len(self.texts) == 1 and text.strip():
+            step = b"  " if self.texts[0].lstrip().startswith(b"Traceback ") else b""
+            self.indent = self.indent if text.startswith(self.indent + step) else b""
+        return text.removeprefix(self.indent)
 
     def takes_broken(self, text: bytes) -> bool:
         """True when a bare line goes on behind a prefix with nothing behind it: the blank there is where it was broken."""
