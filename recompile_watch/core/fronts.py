@@ -8,7 +8,7 @@ whatever numbers, and of something that nothing else looks like.
 import re
 
 from recompile_watch.core.late import pattern
-from recompile_watch.core.prefix_grammar import ANSI, MONTH_NAMES, Piece
+from recompile_watch.core.prefix_grammar import ANSI, MONTH_NAMES, TAG, Piece
 from recompile_watch.core.prefixes import MAX_FRONT, peel
 
 MIN_LINES, MAX_LINES = 2, 200  # by which it is told
@@ -61,6 +61,26 @@ def peeled(carrier: Piece, text: bytes) -> list[Piece]:
 def joined(outer: bytes, inner: bytes) -> bytes:
     """The channel of what an inner carrier carries inside of an outer one."""
     return b"\x00".join(part for part in (outer, inner) if part)
+
+
+def again(piece: Piece) -> list[Piece]:
+    """Peels a text that was only now put together from its parts."""
+    return [inner._replace(carrier=piece.carrier) for inner in peeled(piece, piece.carried)]
+
+
+def inside(piece: Piece, tag: bytes) -> list[Piece]:
+    """The pieces behind a tag."""
+    carrier = piece._replace(channel=joined(piece.channel, tag))
+    return [inner._replace(tag=tag) for inner in peeled(carrier, piece.text[len(tag) :])]
+
+
+def with_tag(pieces: list[Piece]) -> list[Piece]:
+    """The pieces of a line; where the first one is a tag as a whole, it is that of all others."""
+    lead, *others = pieces
+    if not others or lead.headed or TAG.fullmatch(lead.text) is None:
+        return pieces
+    channel = joined(lead.channel, lead.text)
+    return [piece._replace(tag=lead.text, channel=joined(channel, piece.channel)) for piece in others]
 
 
 def _is_told_better(line: bytes, front: "re.Pattern[bytes]") -> bool:

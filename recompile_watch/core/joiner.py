@@ -5,17 +5,18 @@ closed when its grammar ends. Identity is what keeps interleaved streams apart:
 
 * a line with torch's prefix belongs to the open record with the very same prefix bytes on the same channel;
 * a bare line belongs to the bare record that is open on its channel, as long as the rule's grammar takes it;
+* a head may stand behind anything when the line behind it is its record's second one;
 * a tag, such as pdsh's name of the host, is known by the head of a record behind it, and then on all lines of that record.
 
 Lines that neither hold a rule's literal nor touch an open record change nothing, so a reader may skip them.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
-from recompile_watch.core.fronts import joined, peel_behind, peeled
-from recompile_watch.core.headers import behind_header
+from recompile_watch.core.fronts import again, inside, joined, peel_behind, with_tag
+from recompile_watch.core.headers import MAX_FRONT, behind_front, behind_header
 from recompile_watch.core.own_reports import is_of_report
 from recompile_watch.core.prefix_grammar import BETWEEN_TEXTS, BYTE_LIST, TAG, Piece
 from recompile_watch.core.prefixes import is_quotation, peel
@@ -33,8 +34,11 @@ _BEGINS_BETWEEN = (b" ", b'"', b"\t", b"{", b"}")
 class Joiner:
     """Joins the lines of one source into records. Feed it lines in order; it returns the records that closed."""
 
-    def __init__(self, rules: Ruleset, matcher: Matcher | None = None, front: "re.Pattern[bytes] | None" = None) -> None:
-        """front: what stands in front of every line."""
+    def __init__(
+        self, rules: Ruleset, matcher: Matcher | None = None, front: "re.Pattern[bytes] | None" = None, header: "re.Pattern[bytes] | None" = None
+    ) -> None:
+        """front: what stands in front of every line. header: what does so in front of the first line of each record."""
+        self._header = header
         self._peel: Callable[[bytes], list[Piece]] = peel if front is None else partial(peel_behind, front)
         self._rules = rules.rules
         self._matcher = matcher
@@ -93,18 +97,18 @@ class Joiner:
         done = [record for record in self._open if record.ended]
         if done:
             self._open = [record for record in self._open if not record.ended]
-        return closed + done
+        return _sure(closed + done)
 
     def close_only(self) -> list[Record]:
         """Closes the only open record, because the caller knows that the next line does not go on with it."""
         closed, self._open = self._open, []
-        return closed
+        return _sure(closed)
 
     def close(self, size: int) -> list[Record]:
         """Closes what is open, at the end of an input of ``size`` bytes; a record that reaches it counts as cut."""
         closed: list[Record] = []
         for held, number, offset in self._carried.values():
-            for piece in _again(held):
+            for piece in again(held):
                 closed += self._piece(number, offset, piece, b"", True)
         self._carried.clear()
         closed, self._open = closed + self._open, []
@@ -113,7 +117,7 @@ class Joiner:
             if record.end >= size or (goes_on and record.end >= self._offset):
                 record.cut = True
                 record.unterminated = record.unterminated or goes_on
-        return closed
+        return _sure(closed)
 
     def _expire(self, number: int, offset: int) -> list[Record]:
         expired = [record for record in self._open if self._is_expired(record, number, offset)]
@@ -126,14 +130,15 @@ class Joiner:
     def _is_expired(record: Record, number: int, offset: int) -> bool:
         if record.ended or record.size > MAX_RECORD_BYTES or len(record.texts) > 50 * record.rule.max_lines:
             return True
-        return number - record.last_line > REACH_LINES if record.takes_bare else offset > record.end + REACH_BYTES
+        reach = 1 if record.is_unsure else REACH_LINES
+        return number - record.last_line > reach if record.takes_bare else offset > record.end + REACH_BYTES
 
     def _whole(self, raw: bytes, number: int, offset: int) -> list[tuple[Piece, int, int]]:
         """The pieces of a line, put together again where its carrier had cut it (Docker 16 KiB, CRI ``P``).
 
         Each comes with the number and offset of the physical line it begins on.
         """
-        pieces = _with_tag(self._peel(raw))
+        pieces = with_tag(self._peel(raw))
         first, last = pieces[0], pieces[-1]
         if first.text[:1] in _BEGINS_BETWEEN and not first.headed and BETWEEN_TEXTS.fullmatch(first.text) is not None:
             return []
@@ -147,7 +152,7 @@ class Joiner:
             if last.continues and len(first.carried) < MAX_RECORD_BYTES:
                 self._carried[piece.carrier or b""] = (first, number, offset)
                 return []
-            return [(again, number, offset) for again in _again(first)]
+            return [(whole, number, offset) for whole in again(first)]
         if last.continues:
             self._carried[last.carrier or b""] = (last, number, offset)
             pieces.pop()
@@ -160,12 +165,12 @@ class Joiner:
         for record in self._open:
             tag = record.head.tag
             if tag and piece.text.startswith(tag) and record.head.channel.startswith(joined(piece.channel, tag)):
-                return _inside(piece, tag)
+                return inside(piece, tag)
         match = TAG.match(piece.text)
         if match is None or self._taker(piece) is not None:
             return [piece]
-        inner = _inside(piece, match[0])
-        return inner if any(self._head(one) is not None for one in inner) else [piece]
+        within = inside(piece, match[0])
+        return within if any(self._head(one) is not None for one in within) else [piece]
 
     def _piece(self, number: int, offset: int, piece: Piece, before: bytes, opens: bool) -> list[Record]:
         taker = self._taker(piece)
@@ -176,7 +181,7 @@ class Joiner:
             self._append(taker, number, offset, piece.text)
             return []
         opened = self._opened(number, offset, piece, before) if opens else None
-        closed = self._close_beside(piece, taker, opens_record=opened is not None)
+        closed = self._close_beside(piece, taker, opens_record=opened is not None and not opened.is_unsure)
         if opened is not None:
             self._open.append(opened)
         return closed
@@ -185,31 +190,37 @@ class Joiner:
         """The open record that this piece goes on with."""
         for record in reversed(self._open):
             head = record.head
-            if record.has_stump and self._is_bare_rest(record, piece):
+            if self._changes_front(record, piece) or (record.has_stump and self._is_bare_rest(record, piece)):
                 return record
-            if self._has_lone_tag(record, piece):
-                record.begin_with(head._replace(channel=piece.channel, tag=b""))
-                return record
-            if record.began_late(piece, self._number, _ARTIFACT_EVENTS.get(piece.artifact)) and not self._has_other(record, piece):
-                record.begin_with(piece)
-                record.stamp = piece.stamp
-                return record
-            if record.ended or _is_of_another(head, piece):
+            if record.ended or record.is_unsure or _is_of_another(head, piece):
                 continue
             if piece.torch and piece.torch == head.torch and (head.torch in self._raw or record.hides_prefix):
                 return record
             if piece.torch and record.last_line == self._number - 1 and record.completes(piece.torch):
                 return record
-            if not piece.headed and record.waits_at(self._number - 1) and self._takes_broken(record, piece):
+            if not piece.headed and record.waits_at(self._number - 1) and record.takes_broken(piece.text):
                 return record
             if not piece.headed and record.may_be_trimmed(self._number - 1, piece.text):
                 record.is_trimmed = record.takes_bare = True
                 return record
             if piece.same_entry and record.last_line == self._number and not piece.torch:
-                return record if self._takes_bare(record, piece) or self._head(piece) is None else None
-            if not piece.torch and record.takes_bare and self._takes_bare(record, piece):
+                return record if record.takes(piece.text) or self._head(piece) is None else None
+            if not piece.torch and record.takes_bare and record.takes(piece.text):
                 return record
         return None
+
+    def _changes_front(self, record: Record, piece: Piece) -> bool:
+        """True when its second line shows what stands in front of the lines of a record; that goes on as this one from here."""
+        if record.has_lone_front(piece, self._number - 1, self._header):
+            record.begin_behind_front(piece)
+        elif self._has_lone_tag(record, piece):
+            record.begin_with(record.head._replace(channel=piece.channel, tag=b""))
+        elif record.began_late(piece, self._number, _ARTIFACT_EVENTS.get(piece.artifact)) and not self._has_other(record, piece):
+            record.begin_with(piece)
+            record.stamp = piece.stamp
+        else:
+            return False
+        return True
 
     def _has_other(self, record: Record, piece: Piece) -> bool:
         """True when another record is open whose lines have this very prefix, behind the same words of a carrier."""
@@ -221,35 +232,16 @@ class Joiner:
         tag = record.head.tag
         if not tag or not record.takes_bare or len(record.texts) > 1 or record.last_line != self._number - 1:
             return False
-        return joined(piece.channel, tag) == record.head.channel and piece.text.strip() != b"" and self._takes_bare(record, piece)
-
-    @staticmethod
-    def _takes_bare(record: Record, piece: Piece) -> bool:
-        rule = record.rule
-        if len(record.texts) >= rule.max_lines:
-            return False
-        if rule.indented:
-            return piece.text[:2] == b"  " and piece.text.strip() != b""
-        if rule.leads is not None and rule.leads.search(record.last_words()) is not None:
-            return True
-        if rule.continues is None:
-            return False
-        return rule.continues.match(piece.text) is not None or (
-            record.is_unindented(piece.text) and rule.continues.match(b"    " + piece.text) is not None
-        )
+        return joined(piece.channel, tag) == record.head.channel and piece.text.strip() != b"" and record.takes(piece.text)
 
     def _is_bare_rest(self, record: Record, piece: Piece) -> bool:
         """True when all prefixes of the line are gone, the rank's too, of which the record's first line kept the end."""
         is_next = not record.ended and record.last_line == self._number - 1
-        return is_next and not piece.headed and not piece.channel and self._takes_bare(record, piece)
-
-    @staticmethod
-    def _takes_broken(record: Record, piece: Piece) -> bool:
-        """True when a bare line goes on behind a prefix with nothing behind it: the blank there is where it was broken."""
-        continues = record.rule.continues
-        return piece.text[:1] not in (b"", b" ", b"\t") and continues is not None and continues.match(b" " + piece.text) is not None
+        return is_next and not piece.headed and not piece.channel and record.takes(piece.text)
 
     def _starts_another(self, record: Record, piece: Piece) -> bool:
+        if record.indent:
+            piece = piece._replace(text=record.dedented(piece.text))
         if record.rule.gives_way and not (piece.torch and piece.text[:1] in (b" ", b"")):
             first = (rule for rule in self._candidates(piece.text) if self._place[rule.id] < self._place[record.rule.id])
             record.gave_way = any(self._head_of(rule, piece) is not None for rule in first)
@@ -263,7 +255,7 @@ class Joiner:
         return any(rule.pattern.match(piece.text) is not None for rule in others)
 
     def _append(self, record: Record, number: int, offset: int, text: bytes) -> None:
-        record.texts.append(text)
+        record.texts.append(record.dedented(text) if record.indent else text)
         if not record.head.torch:
             record.at.append((number, offset))
         record.last_line, record.end = self._number, offset
@@ -281,7 +273,8 @@ class Joiner:
                     map(orphan.match, (piece.text, piece.tagged, piece.placed))
                 ):
                     return None if is_of_report(self._raw) else self._record(rule, None, piece, number, offset, before)
-        return None
+        found = None if piece.torch or is_quotation(self._raw, piece.text, before) or is_of_report(self._raw) else self._head_inside(piece)
+        return None if found is None else self._record(*found, number, offset, before, is_unsure=True)
 
     def _head(self, piece: Piece) -> tuple[Rule, Match, Piece] | None:
         """The first rule whose record the piece begins, what its pattern finds, and the piece without a header in front of that."""
@@ -291,12 +284,31 @@ class Joiner:
             match = self._head_of(rule, piece)
             if match is not None:
                 return rule, match, piece
-        bare = behind_header(piece) if candidates and not piece.torch else None
-        if bare is not None:
+        for bare in self._behind_header(piece) if candidates and not piece.torch else ():
             for rule in candidates:
                 match = None if rule.anywhere else rule.pattern.match(bare.text)
                 if match is not None:
                     return rule, match, bare
+        return None
+
+    def _behind_header(self, piece: Piece) -> Iterator[Piece]:
+        """The piece without a header in front of its message, of a usual format and of the log's own."""
+        bare = behind_header(piece)
+        if bare is not None:
+            yield bare
+        own = self._header.match(self._raw) if self._header is not None and self._raw.endswith(piece.text) else None
+        at = 0 if own is None else own.end() - len(self._raw) + len(piece.text)
+        if at > 0:
+            yield behind_front(piece, at)
+
+    def _head_inside(self, piece: Piece) -> tuple[Rule, Match, Piece] | None:
+        """The first rule whose message begins inside the piece, behind anything at all, and has a second line that can prove it."""
+        for rule in self._candidates(piece.text):
+            found = rule.pattern.search(piece.text) if rule.second is not None and not rule.anywhere else None
+            bare = behind_front(piece, found.start()) if found is not None and found.start() <= MAX_FRONT else None
+            match = None if bare is None else self._head_of(rule, bare)
+            if bare is not None and match is not None:
+                return rule, match, bare
         return None
 
     def _head_of(self, rule: Rule, piece: Piece) -> Match | None:
@@ -323,7 +335,9 @@ class Joiner:
             return [self._rules[index] for index in self._by_literal[found.pop()]]
         return [self._rules[index] for index in sorted({index for literal in found for index in self._by_literal[literal]})]
 
-    def _record(self, rule: Rule, match: Match | None, piece: Piece, number: int, offset: int, before: bytes) -> Record:
+    def _record(
+        self, rule: Rule, match: Match | None, piece: Piece, number: int, offset: int, before: bytes, *, is_unsure: bool = False
+    ) -> Record:  # fmt: skip
         stamp = piece.stamp
         if rule.after_blank and before:
             header = self._peel(before)[-1]
@@ -333,7 +347,7 @@ class Joiner:
         at, size = [(number, offset)], len(piece.text)
         record = Record(rule, match, number, offset, piece, stamp, [piece.text], at, last_line=self._number, size=size, lead=self._raw, before=before)
         self._records += 1
-        record.place = self._records
+        record.place, record.is_unsure = self._records, is_unsure
         is_line = rule.continues is None and not rule.indented and record.takes_bare
         record.ended = is_line or (rule.ends is not None and rule.ends.search(piece.text) is not None)
         return record
@@ -362,28 +376,13 @@ class Joiner:
         return True
 
 
+def _sure(records: list[Record]) -> list[Record]:
+    """The records that are ones: no line that holds what one begins with, behind which nothing went on."""
+    return [record for record in records if not record.is_unsure] if records else records
+
+
 def _is_of_another(head: Piece, piece: Piece) -> bool:
     """True when another process printed the piece. Without torch's prefix on either, the carriers name the processes."""
     if head.channel != piece.channel or head.rank != piece.rank:
         return True
     return head.pid != piece.pid and None not in (head.pid, piece.pid) and not head.torch and not piece.torch
-
-
-def _again(piece: Piece) -> list[Piece]:
-    """Peels a text that was only now put together from its parts."""
-    return [inner._replace(carrier=piece.carrier) for inner in peeled(piece, piece.carried)]
-
-
-def _inside(piece: Piece, tag: bytes) -> list[Piece]:
-    """The pieces behind a tag."""
-    carrier = piece._replace(channel=joined(piece.channel, tag))
-    return [inner._replace(tag=tag) for inner in peeled(carrier, piece.text[len(tag) :])]
-
-
-def _with_tag(pieces: list[Piece]) -> list[Piece]:
-    """The pieces of a line; where the first one is a tag as a whole, it is that of all others."""
-    lead, *others = pieces
-    if not others or lead.headed or TAG.fullmatch(lead.text) is None:
-        return pieces
-    channel = joined(lead.channel, lead.text)
-    return [piece._replace(tag=lead.text, channel=joined(channel, piece.channel)) for piece in others]

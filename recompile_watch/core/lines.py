@@ -34,9 +34,10 @@ class LineReader:
     def __init__(
         self, rules: Ruleset, matcher: Matcher | None, *, line: int = 1, offset: int = 0, before: bytes = b"", unwrapper: Unwrapper | None = None,
         bulk: BulkReader | None = None, indent: bytes = b"", front: "re.Pattern[bytes] | None" = None,
+        header: "re.Pattern[bytes] | None" = None,
     ) -> None:  # fmt: skip
-        """indent, front: what stands in front of every line and is none of it."""
-        self.joiner = Joiner(rules, matcher, front)
+        """indent, front: what stands in front of every line and is none of it; header: of each record's first one."""
+        self.joiner = Joiner(rules, matcher, front, header)
         self._unwrapper, self._indent = unwrapper, indent
         self._bulk = bulk if unwrapper is None else None
         self._rows: list[Rows] = []

@@ -29,6 +29,9 @@ class Record:
     takes_bare: lines without torch's prefix may go on with it, as no whole glog prefix stood in front of its head
     (torch 2.0 and the torchdynamo of 2022 print their bracket prefix on the first line only).
     before: the line in front of it. is_trimmed: only its head kept torch's prefix.
+    is_unsure: its head stands behind something that may be a header or somebody's words; only its second line can prove it.
+    rank: who printed it, where only its first line shows that.
+    indent: the blanks that somebody put in front of all of its lines, as a list or a page of Markdown wants them.
     """
 
     rule: Rule
@@ -50,12 +53,18 @@ class Record:
     lead: bytes = b""
     before: bytes = b""
     is_trimmed: bool = False
+    is_unsure: bool = False
+    rank: int | None = None
     place: int = 0
+    indent: bytes = b""
     has_stump: bool = field(init=False)
     takes_bare: bool = field(init=False)
 
     def __post_init__(self) -> None:
         self.begin_with(self.head)
+        if self.match is not None and not self.head.torch and not self.head.headed and not self.rule.indented:
+            text = self.texts[0].lstrip(b" ")
+            self.indent = self.texts[0][: -len(text)] if text and not text.startswith(b'File "') else b""  # Python indents frames itself
 
     def begin_with(self, head: Piece) -> None:
         """Takes this piece's prefixes for those of the record."""
@@ -63,6 +72,27 @@ class Record:
         is_bracket = b": [" in head.torch
         self.has_stump = bool(head.torch) and not is_bracket and not head.torch[1:5].isdigit()
         self.takes_bare = is_bracket or self.has_stump or b"]" not in head.torch
+
+    def has_lone_front(self, piece: Piece, number: int, header: "re.Pattern[bytes] | None") -> bool:
+        """True when this is its second line, which shows that whatever stands in front of it does so on its first line only.
+
+        number: of the line in front of this one. header: what is known to do so in this log.
+        """
+        head, is_next = self.head, len(self.texts) == 1 and self.last_line == number
+        if not is_next or head.torch or piece.torch or piece.rank is not None:
+            return False
+        if not self.is_unsure and (head.channel, head.rank) == (piece.channel, piece.rank):
+            return False
+        is_known = header is not None and header.match(self.lead) is not None
+        second = self.rule.second or (self.rule.continues if is_known else None)
+        if second is None:
+            return False
+        return head.channel.startswith(piece.channel) and second.match(piece.text) is not None
+
+    def begin_behind_front(self, piece: Piece) -> None:
+        """Goes on with lines as this one, its second, without what stands in front of its first."""
+        self.is_unsure, self.rank = False, self.head.rank
+        self.begin_with(self.head._replace(channel=piece.channel, rank=None, tag=b""))
 
     @property
     def hides_prefix(self) -> bool:
@@ -105,6 +135,32 @@ class Record:
         """True when its head was this line, so that the next one, ``second``, can show that its prefixes are gone."""
         known, is_head = self.rule.second, self.last_line == number and len(self.texts) == 1 and not self.takes_bare
         return known is not None and is_head and (second is None or known.match(second) is not None)
+
+    def takes(self, text: bytes) -> bool:
+        """True when a bare line with this text goes on with it."""
+        rule = self.rule
+        if len(self.texts) >= rule.max_lines:
+            return False
+        if rule.indented:
+            return text[:2] == b"  " and text.strip() != b""
+        if rule.leads is not None and rule.leads.search(self.last_words()) is not None:
+            return True
+        if rule.continues is None:
+            return False
+        text = self.dedented(text)
+        return rule.continues.match(text) is not None or (self.is_unindented(text) and rule.continues.match(b"    " + text) is not None)
+
+    def dedented(self, text: bytes) -> bytes:
+        """The text of one of its lines without the blanks in front of all; its second line shows whether those are its first one's own."""
+        if self.indent and len(self.texts) == 1 and text.strip():
+            step = b"  " if self.texts[0].lstrip().startswith(b"Traceback ") else b""
+            self.indent = self.indent if text.startswith(self.indent + step) else b""
+        return text.removeprefix(self.indent)
+
+    def takes_broken(self, text: bytes) -> bool:
+        """True when a bare line goes on behind a prefix with nothing behind it: the blank there is where it was broken."""
+        continues = self.rule.continues
+        return text[:1] not in (b"", b" ", b"\t") and continues is not None and continues.match(b" " + text) is not None
 
     def last_words(self) -> bytes:
         """Its last line, or when that is empty the one in front of it with both line ends."""

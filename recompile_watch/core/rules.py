@@ -95,7 +95,8 @@ class Rule:
     leads: a line behind which the next one goes on with the record, whatever it is.
     indented: instead, lines without any prefix that begin with two blanks. ends: the last line of a record.
     orphan: a line that can only come from the middle of such a record (its head is cut off).
-    second: the line behind the head, by which a record is known whose other lines have lost torch's prefix.
+    second: the line behind the head, by which a record is known whose other lines have lost torch's prefix, or whose head
+    stands behind a header that nothing else tells.
     finds: searched in the joined record; named groups become fields. types, values: of fields; fixed fields.
     needs: fields without which the record is partial. inside: the record may hold an exception that is an event of its own.
     after_blank: the time stands on the line before, whose own message is empty. fallback: tried after all other rules.

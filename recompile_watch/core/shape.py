@@ -6,6 +6,7 @@ from datetime import date
 from itertools import pairwise
 
 from recompile_watch.core.fronts import front_of
+from recompile_watch.core.headers import own_header
 from recompile_watch.core.late import pattern
 from recompile_watch.core.prefix_grammar import SAYS, TORCH_SAYS, front_form
 from recompile_watch.core.prefixes import peel
@@ -70,7 +71,8 @@ class Shape:
     wrap_width: the column at which a terminal or mail program broke the lines, else None. wraps_words: it broke at
     blanks, which are lost, and not in the middle of words. begins: how a line begins that is no rest of another one.
     indent: the blanks that somebody put in front of every line, as a page or a list wants them; they hide its prefix.
-    front: what else stands in front of every line and hides what it carries.
+    front: what else stands in front of every line and hides what it carries. header: what does so in front of the first
+    line of each record, in a format that nothing else tells.
     """
 
     first_date: date | None = None
@@ -80,11 +82,12 @@ class Shape:
     begins: "re.Pattern[bytes]" = _ALL_BEGINS
     indent: bytes = b""
     front: "re.Pattern[bytes] | None" = None
+    header: "re.Pattern[bytes] | None" = None
 
     @property
     def is_plain(self) -> bool:
         """True when each line stands in it as it was printed."""
-        return self.wrap_width is None and not self.indent and self.front is None
+        return self.wrap_width is None and not self.indent and self.front is None and self.header is None
 
 
 def shape_of(head: bytes) -> Shape:
@@ -94,14 +97,15 @@ def shape_of(head: bytes) -> Shape:
     longest = max(map(_columns, lines), default=0)
     spaced = max((_columns(line) for line in lines if b" " in line.strip()), default=0)
     if not MIN_WRAP <= spaced <= MAX_WRAP:
-        return Shape(first_date, offset, indent=_indent(lines), front=front_of(lines))
+        return Shape(first_date, offset, indent=_indent(lines), front=front_of(lines), header=own_header(lines))
     begins = _begins(lines)
     width, by_words = _wrapping(lines, longest, begins) if longest <= MAX_WRAP else (None, False)
     if spaced < longest and (width is None or by_words):  # a word that is wider than the lines stands alone on one
         width, by_words = _wrapping(lines, spaced, begins)
         width = width if by_words else None
-    if width is None:
-        return Shape(first_date, offset, begins=begins, indent=_indent(lines), front=front_of(lines))
+    header = own_header(lines)
+    if width is None or (header is not None and not any(_seams(lines, width, begins))):  # there a line without a header is no rest of another
+        return Shape(first_date, offset, begins=begins, indent=_indent(lines), front=front_of(lines), header=header)
     return Shape(first_date, offset, width, by_words, begins)
 
 

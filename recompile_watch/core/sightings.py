@@ -68,8 +68,9 @@ def sighting(
         partial = (record.cut and record.unterminated) or any(fields.get(name) is None for name in rule.needs)
     line, offset = place or (record.line, record.offset)
     line_no = fields.get("line_no")
+    rank = head.rank if record.rank is None else record.rank
     event = Event(
-        rule.event, source, line, offset, None, head.rank, head.pid, text_or_none(compile_id), text_or_none(fields.get("function")),
+        rule.event, source, line, offset, None, rank, head.pid, text_or_none(compile_id), text_or_none(fields.get("function")),
         text_or_none(fields.get("file")), line_no if isinstance(line_no, int) else None, reasons, partial, extra_fields(rule, fields),
     )  # fmt: skip
     return Sighting(event, record.stamp, head.outer_stamp, rule.id, head.headed, head.channel)

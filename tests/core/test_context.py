@@ -102,3 +102,51 @@ def test_a_state_without_channels_is_read() -> None:
 def _recompile() -> Event:
     extra = {"refused": False}
     return Event("recompile", "bot.log", 1, 0, None, None, 7, "0/1", "step", "/srv/bot/model.py", 9, (), False, extra)
+
+
+PREFIX = b"V1120 10:28:52.255000 77 torch/_dynamo/guards.py:5396] [0/1] [__recompiles] "
+BLOCK = b"""Recompiling function step in /srv/bot/model.py:9
+    triggered by the following guard failure(s):
+    - 0/0: L['n'] == 1
+"""
+
+
+def _prefixed(prefix: bytes) -> bytes:
+    return b"".join(prefix + line + b"\n" for line in BLOCK.splitlines())
+
+
+@pytest.mark.parametrize(
+    "again",
+    [
+        _prefixed(PREFIX),
+        b"2025-11-20 10:28:52,255 [DEBUG] [MainThread] torch._dynamo.guards.__recompiles:5396: " + BLOCK,
+        b"DEBUG:torch._dynamo.guards.__recompiles:" + BLOCK,
+        b"[2025-11-20 10:28:52,255: DEBUG/ForkPoolWorker-1] " + BLOCK,
+    ],
+)
+def test_what_several_handlers_print_happened_once(again: bytes) -> None:
+    """torch's loggers propagate into the application's: the same record follows directly behind itself, with or without torch's prefix."""
+    (event,) = events_of_bytes(_prefixed(PREFIX) + again + again, "a.log")
+    assert (event["at"]["line"], event["compile_id"], event["pid"]) == (1, "0/1", 77)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        _prefixed(PREFIX.replace(b"[0/1]", b"[0/1_1]")),
+        _prefixed(PREFIX.replace(b"255000", b"256000")),
+        _prefixed(PREFIX.replace(b" 77 ", b" 78 ")),
+        _prefixed(PREFIX).replace(b"== 1", b"== 2"),
+        b"2025-11-20 10:28:55,255 [DEBUG] [MainThread] torch._dynamo.guards.__recompiles:5396: " + BLOCK,
+        _prefixed(PREFIX.replace(b"[0/1]", b"[2/1]")) + _prefixed(PREFIX),
+    ],
+)
+def test_what_differs_at_all_happened_again(other: bytes) -> None:
+    """Another attempt, time, process or guard is another recompile, and so is one behind that of another function."""
+    text = _prefixed(PREFIX) + other
+    assert len(events_of_bytes(text, "a.log")) == text.count(b"Recompiling")
+
+
+def test_without_a_compile_id_each_line_counts() -> None:
+    """Where the log does not show which compilation speaks, nothing proves that two are one."""
+    assert len(events_of_bytes((b"DEBUG:torch._dynamo.guards.__recompiles:" + BLOCK) * 2, "a.log")) == 2

@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from recompile_watch.core.shape import HEAD_BYTES
 from tests.conftest import as_json, engine_events
 from tests.truth import Event
 
@@ -66,6 +67,11 @@ RECORDS = (
         "skipping cudagraphs due to n == 7. Found from : \n   File \"/srv/a.py\", line 9, in step\n    x()\n", "cudagraph_skip",
     ),
 )  # fmt: skip
+ONE_LINE = (
+    "torch._inductor.cudagraph_utils.__cudagraphs", "WARNING", "cudagraph_utils.py", "skipping cudagraphs due to mutated inputs (2 instances)",
+    "cudagraph_skip",
+)  # fmt: skip
+PADDING = b"tick\n" * (HEAD_BYTES // 5 + 1)
 
 
 def printed(form: str, record: tuple[str, str, str, str, str]) -> str:
@@ -90,6 +96,54 @@ def test_any_format(form: str, when: str | None, record: tuple[str, str, str, st
     assert (event["kind"], event["time"], event["at"]["line"]) == (record[-1], when, 1)
     assert (event["function"], event["file"], event["line_no"], event["partial"]) == ("step", "/srv/a.py", 9, False)
     assert [reason["text"] for reason in event["reasons"]] == ["n == 7"]
+
+
+# Formats of which nothing is known: the line behind a record's first one tells where its message begins.
+OWN_FORMATS = (
+    ("[%(asctime)s] {%(filename)s:%(lineno)d} %(levelname)s - %(message)s", TIME),  # Airflow
+    ("%(asctime)s %(levelname)s [%(name)s] [%(filename)s:%(lineno)d] [trace_id=0 span_id=0] - %(message)s", TIME),  # OpenTelemetry
+    ("[%(asctime)s: %(levelname)s/%(processName)s] %(message)s", TIME),  # Celery
+    ("%(levelname)s %(asctime)s %(module)s %(process)d %(thread)d %(message)s", TIME),  # Django
+    ("%(asctime)s %(process)d %(levelname)s %(name)s [-] %(message)s", TIME),  # OpenStack
+    ("%(asctime)s.%(msecs)03d\t%(levelname)s\t%(message)s", TIME),
+    ("%(asctime)s,%(levelname)s,%(name)s,%(message)s", TIME),
+    ("%(asctime)s::%(levelname)s::%(name)s::%(lineno)d::%(message)s", TIME),
+    ("%(asctime)s %(pathname)s:%(lineno)d %(funcName)s() %(levelname)s: %(message)s", TIME),
+    ("level=%(levelname)s logger=%(name)s msg=%(message)s", None),
+    ("%(created)f %(message)s", "2025-11-07T10:28:52.255000+00:00"),
+    ("(%(threadName)-10s) %(message)s", None),
+    ("%(asctime)s [rank0] %(levelname)s %(message)s", TIME),
+)
+
+
+@pytest.mark.parametrize(("form", "when"), OWN_FORMATS)
+def test_a_format_of_its_own(form: str, when: str | None) -> None:
+    """Each record is one event with its time; that of one line too, behind what stands in front of the others."""
+    found = events("".join(printed(form, record) for record in (*RECORDS, *RECORDS, ONE_LINE)))
+    assert [event["kind"] for event in found] == [record[-1] for record in (*RECORDS, *RECORDS, ONE_LINE)]
+    for event in found[:-1]:
+        assert (event["function"], event["file"], event["line_no"], event["partial"]) == ("step", "/srv/a.py", 9, False)
+        assert [reason["text"] for reason in event["reasons"]] == ["n == 7"]
+    assert {event["time"] for event in found} == {when}
+    assert {event["rank"] for event in found} == {0 if "rank0" in form else None}
+    assert found[-1]["reasons"][0]["text"] == "mutated inputs"
+
+
+def test_a_format_of_its_own_in_any_blocks() -> None:
+    """Such a record is found wherever a block of bytes ends."""
+    text = "".join(printed(OWN_FORMATS[0][0], record) for record in RECORDS).encode()
+    whole = engine_events([PADDING + text])
+    assert len(whole) == len(RECORDS)
+    for cut in range(0, len(text), 3):
+        assert engine_events([PADDING + text[:cut], text[cut:]]) == whole
+
+
+def test_only_the_second_line_proves_it() -> None:
+    """Words behind which nothing of the record goes on are none; the record that is open is not torn by them."""
+    words = "alice: see Recompiling function step in /srv/a.py:9\nbob: why? torch._dynamo hit config.recompile_limit (8)\nalice: yes\n"
+    assert events(words) == []
+    (event,) = events(words + RECORDS[0][3] + "\n" + words)
+    assert (event["at"]["line"], event["function"], event["partial"]) == (4, "step", False)
 
 
 @pytest.mark.parametrize(

@@ -303,3 +303,42 @@ def test_the_call_of_torch_compile_is_a_frame_of_the_compiler(function: str, is_
     ]
     failure = failure_of(stack, is_cut=True, gave_way=False)
     assert (failure is not None and failure.exception == "RuntimeError") is is_failure
+
+
+TWO_INDENTED = (
+    COMPILING
+    + """torch._dynamo.exc.Unsupported: Failed to trace builtin operator
+  Explanation: Dynamo does not know how to trace builtin operator `print`
+
+from user code:
+   File "/srv/bot/model.py", line 13, in h
+    print("x")
+
+"""
+    + COMPILING
+    + """torch._dynamo.exc.Unsupported: Data-dependent branching
+  Explanation: Detected data-dependent branching
+
+from user code:
+   File "/srv/bot/model.py", line 21, in g
+    if x.sum() > 0:
+
+"""
+)
+
+
+@pytest.mark.parametrize("blanks", ["", "  ", "    "])
+@pytest.mark.parametrize("around", ["", "What I get:\n\n{}\nWhy?\n"])
+def test_two_failures_in_indented_text_are_two(blanks: str, around: str) -> None:
+    """Each keeps its own message and place where a page or a list indents all lines of both."""
+    text = "".join(blanks + line if line.strip() else line for line in TWO_INDENTED.splitlines(keepends=True))
+    found = engine_events([(around.format(text) or text).encode()])
+    assert [(event.function, event.line_no, str(event.extra["message"])[:15]) for event in found] == [
+        ("h", 13, "Failed to trace"), ("g", 21, "Data-dependent "),
+    ]  # fmt: skip
+
+
+def test_a_blank_in_front_of_the_first_line_is_its_own() -> None:
+    """Lines that are not indented as the first one is keep their blanks."""
+    (event,) = engine_events([(" " + COMPILING + "AssertionError: buf0\n").encode()])
+    assert (event.extra["exception"], event.extra["message"]) == ("AssertionError", "buf0")
