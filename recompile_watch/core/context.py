@@ -121,7 +121,7 @@ class Context:
                 case Sums():
                     self._queue.append(self._sums(item))
                 case TableRows():
-                    self._queue.append(item._replace(time=self._times.resolve(item.stamp)))
+                    self._queue.append(item._replace(time=self._times.resolve(item.stamp, item.outer_stamp)))
                 case _:
                     before, after = item.event[:4], item.event[5:]
                     event = Event._make((*before, self._times.resolve(item.stamp, item.outer_stamp), *after))
