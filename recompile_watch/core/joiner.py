@@ -16,6 +16,7 @@ from functools import partial
 
 from recompile_watch.core.fronts import joined, peel_behind, peeled
 from recompile_watch.core.headers import behind_header
+from recompile_watch.core.near import stamp_before
 from recompile_watch.core.prefix_grammar import BETWEEN_TEXTS, BYTE_LIST, TAG, Piece
 from recompile_watch.core.prefixes import is_quotation, peel
 from recompile_watch.core.records import HEAD_LINES, MAX_RECORD_BYTES, Record
@@ -75,7 +76,7 @@ class Joiner:
     ) -> list[Record]:  # fmt: skip
         """Takes one physical line without its newline; the records that this line closed, in order.
 
-        before: the line in front of it (b"" when unknown or long). opens: False takes it only as a continuation.
+        before: the lines in front of it (b"" when unknown). opens: False takes it only as a continuation.
         terminated: False for a last line without newline. size: its bytes in the source, where ``raw`` is more than one line of it.
         """
         closed = self._expire(number, offset)
@@ -273,7 +274,7 @@ class Joiner:
     def _opened(self, number: int, offset: int, piece: Piece, before: bytes) -> Record | None:
         head = self._head(piece)
         if head is not None:
-            return None if is_quotation(self._raw, before) else self._record(*head, number, offset, before)
+            return None if is_quotation(self._raw, before.rpartition(b"\n")[2]) else self._record(*head, number, offset, before)
         if number <= HEAD_LINES:
             for rule, orphan in self._orphans:
                 if rule.event == _ARTIFACT_EVENTS.get(piece.artifact, rule.event) and any(
@@ -323,12 +324,7 @@ class Joiner:
         return [self._rules[index] for index in sorted({index for literal in found for index in self._by_literal[literal]})]
 
     def _record(self, rule: Rule, match: Match | None, piece: Piece, number: int, offset: int, before: bytes) -> Record:
-        stamp = piece.stamp
-        if rule.after_blank and before:
-            header = self._peel(before)[-1]
-            is_carried = not piece.headed or (header.outer_stamp is not None and piece.outer_stamp is None)  # that time is the carrier's
-            if (stamp is None or is_carried) and header.headed and not header.text.strip() and header.channel == piece.channel:
-                stamp = header.stamp
+        stamp = stamp_before(self._peel, piece, before) if rule.after_blank and before else piece.stamp
         at, size = [(number, offset)], len(piece.text)
         record = Record(rule, match, number, offset, piece, stamp, [piece.text], at, last_line=self._number, size=size, lead=self._raw, before=before)
         self._records += 1

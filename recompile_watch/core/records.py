@@ -9,7 +9,6 @@ from recompile_watch.core.rules import Match, Rule
 PREFIX_STUMP = 20  # as many bytes of a torch prefix, its level and time, tell where it begins in a line
 MAX_RECORD_BYTES = 4 << 20
 HEAD_LINES = 64  # only so near to the beginning of a log can a record have lost its head
-BEFORE_BYTES = 512  # a header line on the line before, with an empty message, is this short
 # Lines that torch indents, as they are where a page or a terminal lost the blanks; after a frame comes its line of code.
 _INDENTED = re.compile(rb'File "[^"\n]{1,300}", line \d+(?:, in \S|\s*$)|(?:Explanation|Hint|Developer debug context): \S|[~^]+\s*$')
 _FRAME_ENDS = re.compile(rb'\S?(?:[^\n]*\s)?File "[^"\n]{1,300}", line \d+(?:, in [^\n]+)?$|[~^]+\s*$')
@@ -28,7 +27,7 @@ class Record:
     has_stump: copying left only the end of the glog prefix in front of its first line, no level and date.
     takes_bare: lines without torch's prefix may go on with it, as no whole glog prefix stood in front of its head
     (torch 2.0 and the torchdynamo of 2022 print their bracket prefix on the first line only).
-    before: the line in front of it. is_trimmed: only its head kept torch's prefix.
+    before: the lines in front of it. is_trimmed: only its head kept torch's prefix.
     """
 
     rule: Rule

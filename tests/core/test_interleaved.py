@@ -47,3 +47,24 @@ def test_a_number_that_counts_lines_names_no_stream() -> None:
     lines = [f"line-{number} {line}" for number, line in enumerate(BOTS[0], 1)]
     events = engine_events([("\n".join(lines) + "\n").encode()])
     assert [event.extra["strategy"] for event in events] == ["Simple", "MaxDiff"]
+
+
+@pytest.mark.parametrize("carry", CARRIERS.values(), ids=list(CARRIERS))
+def test_the_header_is_found_behind_the_lines_of_the_other_bot(carry: Carry) -> None:
+    """The line in front of a title is the one of its own stream, so that each table has its time."""
+    lines = [carry(bot, line) for pair in zip(*BOTS, strict=True) for bot, line in enumerate(pair)]
+    events = engine_events([("\n".join(lines) + "\n").encode()])
+    assert {event.time for event in events} == {"2025-12-09T20:01:06+00:00"}
+
+
+def test_a_line_of_torch_between_header_and_message_is_neither() -> None:
+    """torch logs to standard error, the bot to both: in one file its line may stand between."""
+    torch = "W1209 20:01:06.559999 4242 torch/_dynamo/convert_frame.py:1358] [6/8] torch._dynamo hit config.recompile_limit (8)"
+    events = engine_events(["\n".join([BOTS[0][0], torch, *BOTS[0][1:], ""]).encode()])
+    assert {event.time for event in events if event.kind == "strategy_return"} == {"2025-12-09T20:01:06+00:00"}
+
+
+def test_a_header_with_a_message_dates_no_line_behind_it() -> None:
+    """What another line of the stream stands between is not its message."""
+    lines = [BOTS[0][0] + "a", *BOTS[0][1:], ""]
+    assert {event.time for event in engine_events(["\n".join(lines).encode()])} == {None}
