@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from recompile_watch.core.fronts import front_of
 from recompile_watch.core.late import pattern
-from recompile_watch.core.prefix_grammar import SAYS, TORCH_SAYS, front_form
+from recompile_watch.core.prefix_grammar import SAYS, SHOWN_COLOURS, TORCH_SAYS, front_form
 from recompile_watch.core.prefixes import peel
 from recompile_watch.core.times import offset_between
 
@@ -15,7 +15,7 @@ HEAD_BYTES = 1 << 16
 _DATE = pattern(rb"(?<![\d.-])(20\d\d)-(\d\d)-(\d\d)[T ]\d\d:\d\d:\d\d")
 # loguru's local time in front, the UTC time in the text or on the line beside it: the bot prints one after every quote. Colours and a
 # carrier's front may stand before them, and as what an escape is in JSON.
-_COLOURS = rb"(?:(?:\x1b|\\u001b|\\x1b|#033)\[[\d;]{0,12}m)*"
+_COLOURS = rb"(?:" + SHOWN_COLOURS.pattern + rb")*"
 _CLOCK = rb"20\d\d-\d\d-\d\d \d\d:\d\d:\d\d"
 _LOCAL = rb"(?<![\d:.-])(" + _CLOCK + rb")\.\d{1,6}" + _COLOURS + rb" \| " + _COLOURS + rb"[A-Z]{4,8}\b"
 _UTC = rb"(?<![\d:.-])(" + _CLOCK + rb") UTC \| "
