@@ -229,7 +229,7 @@ class Joiner:
         if len(record.texts) >= rule.max_lines:
             return False
         if rule.indented:
-            return piece.text[:2] == b"  " and piece.text.strip() != b""
+            return (piece.text[:2] == b"  " and piece.text.strip() != b"") or record.takes_stripped(piece)
         if rule.leads is not None and rule.leads.search(record.last_words()) is not None:
             return True
         if rule.continues is None:

@@ -265,7 +265,8 @@ class LineReader:
             record.size += len(run[0])
             record.last_line, record.end = self._number - 1, self._offset
             position = run.end()
-        if closes_table(region, position):
+        is_known = run is not None or (len(record.texts) > 1 and record.stripped is None)  # else its lines may have lost their indent
+        if is_known and closes_table(region, position):
             closed += self.joiner.close_only()
         return position
 

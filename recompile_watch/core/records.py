@@ -28,6 +28,7 @@ class Record:
     takes_bare: lines without torch's prefix may go on with it, as no whole glog prefix stood in front of its head
     (torch 2.0 and the torchdynamo of 2022 print their bracket prefix on the first line only).
     before: the lines in front of it. is_trimmed: only its head kept torch's prefix.
+    stripped: its lines are known to have lost their indent; whether headers, or two times, stand in front of each.
     """
 
     rule: Rule
@@ -49,6 +50,7 @@ class Record:
     lead: bytes = b""
     before: bytes = b""
     is_trimmed: bool = False
+    stripped: tuple[bool, bool] | None = None
     place: int = 0
     has_stump: bool = field(init=False)
     takes_bare: bool = field(init=False)
@@ -104,6 +106,15 @@ class Record:
         """True when its head was this line, so that the next one, ``second``, can show that its prefixes are gone."""
         known, is_head = self.rule.second, self.last_line == number and len(self.texts) == 1 and not self.takes_bare
         return known is not None and is_head and (second is None or known.match(second) is not None)
+
+    def takes_stripped(self, piece: Piece) -> bool:
+        """True for a line of an indented record whose blanks were stripped, in front of which stands what does of the second one."""
+        known = self.rule.second if len(self.texts) == 1 else self.rule.continues if self.stripped is not None else None
+        front = (piece.headed, piece.outer_stamp is None)
+        if known is None or known.match(piece.text) is None or self.stripped not in (None, front):
+            return False
+        self.stripped = front
+        return True
 
     def last_words(self) -> bytes:
         """Its last line, or when that is empty the one in front of it with both line ends."""

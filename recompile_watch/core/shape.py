@@ -112,6 +112,8 @@ def _indent(lines: list[bytes]) -> bytes:
     blanks = min((line[: len(line) - len(line.lstrip())] for line in written), key=len, default=b"")
     if not blanks or not all(line.startswith(blanks) for line in written):
         return b""
+    if b"\t" in blanks:  # tabs are nobody's own
+        return blanks
     return blanks if _message_bytes(written) > _message_bytes([line[len(blanks) :] for line in written]) else b""
 
 
