@@ -12,9 +12,9 @@ from recompile_watch.core.context import Context, Item
 from recompile_watch.core.engine import SourceEngine, Tally
 from recompile_watch.core.errors import SourceError
 from recompile_watch.core.members import Member
+from recompile_watch.core.near import BEFORE_BYTES, lines_before
 from recompile_watch.core.parts import Part, PartReader, PartReading, agree, numbered
 from recompile_watch.core.printed_version import printed_version
-from recompile_watch.core.records import BEFORE_BYTES
 from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.scan import Matcher
 from recompile_watch.core.shape import HEAD_BYTES, shape_of
@@ -187,7 +187,7 @@ def _parts(path: str, size: int, jobs: int) -> list[Part]:
 
 
 def _line_start(path: str, near: int, size: int) -> tuple[int, bytes] | None:
-    """The first line start at or behind ``near`` with the line in front of it; None when there is none."""
+    """The first line start at or behind ``near`` with the lines in front of it; None when there is none."""
     position = max(near - 1, 0)
     for block in read_range(path, position, None, block_bytes=1 << 16):
         newline = block.find(b"\n")
@@ -195,9 +195,7 @@ def _line_start(path: str, near: int, size: int) -> tuple[int, bytes] | None:
             start = position + newline + 1
             if start >= size:
                 return None
-            lead = b"".join(read_range(path, max(0, start - BEFORE_BYTES - 2), start - 1))
-            before = lead[lead.rfind(b"\n") + 1 :]
-            return start, before if len(before) <= BEFORE_BYTES else b""
+            return start, lines_before(b"".join(read_range(path, max(0, start - BEFORE_BYTES - 2), start - 1)))
         position += len(block)
     return None
 

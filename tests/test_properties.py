@@ -24,8 +24,8 @@ from recompile_watch.core.engine import SourceEngine
 from recompile_watch.core.errors import SourceError
 from recompile_watch.core.events import Event as CoreEvent
 from recompile_watch.core.lines import MAX_LINE_BYTES
+from recompile_watch.core.near import BEFORE_BYTES
 from recompile_watch.core.parts import Part, PartReader, PartReading, agree, numbered
-from recompile_watch.core.records import BEFORE_BYTES
 from recompile_watch.core.shape import HEAD_BYTES, shape_of
 from recompile_watch.core.times import TimeResolver
 from recompile_watch.report.json import report_to_json
@@ -161,9 +161,11 @@ def read_one(data: bytes, part: Part) -> PartReading:
 
 
 def line_before(data: bytes, start: int) -> bytes:
-    """The line in front of a line start, if it is short."""
-    line = data[:start].rsplit(b"\n", 2)[-2] if start else b""
-    return line if len(line) <= BEFORE_BYTES else b""
+    """The lines in front of a line start, as far as they are near."""
+    lines = data[: max(start - 1, 0)].split(b"\n")
+    while sum(map(len, lines)) + len(lines) - 1 > BEFORE_BYTES:
+        del lines[0]
+    return b"\n".join(lines)
 
 
 def line_starts(data: bytes) -> list[int]:

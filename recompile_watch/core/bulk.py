@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from itertools import accumulate, compress, islice, pairwise
 from typing import NamedTuple, cast
 
+from recompile_watch.core.near import BEFORE_BYTES
 from recompile_watch.core.prefix_grammar import LOGGING_LINE, Stamp
 from recompile_watch.core.prefixes import are_plain
-from recompile_watch.core.records import BEFORE_BYTES, MAX_RECORD_BYTES
+from recompile_watch.core.records import MAX_RECORD_BYTES
 from recompile_watch.core.rows import HEADER, TO_ZERO, HeaderForm, RowForm, RowPattern, Rows, Shapes, header_form, make_room
 from recompile_watch.core.rules import Rule, Ruleset
 from recompile_watch.core.scan import Matcher
@@ -206,6 +207,8 @@ def _table_end(region: bytes, place: int, rule: Rule) -> int:
     """Where the indented rows below a title end, when a line with a header follows; 0 when it is not that plain."""
     begin = region.find(b"\n", place) + 1
     run = INDENTED.match(region, begin)
+    if run is None and rule.second is not None and rule.second.search(region[begin : region.find(b"\n", begin)]) is not None:
+        return 0  # the rows lost their indent
     stop = run.end() if run is not None else begin
     if not closes_table(region, stop) or stop - begin > MAX_RECORD_BYTES:
         return 0

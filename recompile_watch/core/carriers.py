@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from recompile_watch.core.prefix_grammar import ANSI, BETWEEN_ENTRIES, CRI, ISO, JSON_CHANNEL, JSON_TEXT, JSON_TIME, LOGFMT, TRACEBACK, ZONE, Stamp
@@ -69,8 +70,9 @@ def _entries(value: object, read: _Reader, stamp: Stamp | None = None, depth: in
     elif depth < _MAX_DEPTH:
         inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
         stamp = _stamp_of(value) or stamp if isinstance(value, dict) else stamp
+        around = _channel(value)
         for item in inside:
-            yield from _entries(item, read, stamp, depth + 1)
+            yield from (one._replace(channel=[*one.channel, *around]) for one in _entries(item, read, stamp, depth + 1))
 
 
 def _values(text: str) -> Iterator[object]:
@@ -118,6 +120,7 @@ def _read_entry(entry: object) -> Carried | None:
     if text is None:
         return None
     channel = [f"{key}={entry[key]}".encode("utf-8", "replace") for key in JSON_CHANNEL if isinstance(entry.get(key), str | int)]
+    channel += _channel(entry)
     pids = (_json_int(entry, key) for key in ("_PID", "SYSLOG_PID", "pid", "process", "process_id"))
     is_whole = text.endswith(b"\n") or not _DOCKER <= entry.keys() <= _DOCKER_MAY
     return Carried(channel, _stamp_of(entry), _json_int(entry, "rank"), next((pid for pid in pids if pid is not None), None), _lines(text), is_whole)
@@ -159,6 +162,32 @@ def _stamp_of(entry: dict[str, object]) -> Stamp | None:
             return found
     record = entry.get("record")
     return _json_stamp(record.get("time")) if isinstance(record, dict) else None
+
+
+def _channel(value: object) -> list[bytes]:
+    """What else an object, or those in it, tell of the stream: its pod, its host, its file."""
+    return [f"{path}={text}".encode("utf-8", "replace") for path, text in _texts(value)]
+
+
+def _texts(value: object, path: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
+    """The names of the stream in an object, with their paths."""
+    for key, item in value.items() if isinstance(value, dict) else ():
+        if isinstance(item, dict):
+            if depth < _CHANNEL_DEPTH:
+                yield from _texts(item, f"{path}{key}.", depth + 1)
+        elif isinstance(item, str) and key not in JSON_TEXT and (_is_of_stream(f"{path}{key}") or _LOG_FILE.fullmatch(item)):
+            yield f"{path}{key}", item
+
+
+_CHANNEL_DEPTH = 2  # "resource": {"labels": {"pod_name": …}}, "log": {"file": {"path": …}}
+_OF_STREAM = re.compile(r"(?:^|[./_])(?:pod|container|host|node|instance|log_?stream)(?:[._]?(?:name|id))?$", re.IGNORECASE)
+_LOG_FILE = re.compile(r"(?:/|[A-Za-z]:\\)[^\n]{0,400}\.(?:log|out|err)")
+
+
+@lru_cache(maxsize=1024)
+def _is_of_stream(path: str) -> bool:
+    """True for ``kubernetes.pod_name``, ``host.name``, ``containerId``; the names at the top that are always known are not asked."""
+    return path not in JSON_CHANNEL and len(path) < 200 and _OF_STREAM.search(path) is not None
 
 
 def _as_bytes(value: object) -> bytes | None:

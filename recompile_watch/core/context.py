@@ -10,7 +10,7 @@ from datetime import datetime
 from itertools import takewhile
 from typing import Any, NamedTuple, TypeVar
 
-from recompile_watch.core.counters import DERIVE_MIN_S
+from recompile_watch.core.counters import DERIVE_MIN_S, derived_latency
 from recompile_watch.core.events import EXTRA_FIELDS, TORCH_KINDS, Event, event_from_json, event_to_json, is_accumulated
 from recompile_watch.core.runs import Metrics, Run, Stretch
 from recompile_watch.core.same import (
@@ -126,7 +126,7 @@ class Context:
                 case Sums():
                     self._queue.append(self._sums(item))
                 case TableRows():
-                    self._queue.append(item._replace(time=self._times.resolve(item.stamp)))
+                    self._queue.append(item._replace(time=self._times.resolve(item.stamp, item.outer_stamp)))
                 case _:
                     before, after = item.event[:4], item.event[5:]
                     event = Event._make((*before, self._times.resolve(item.stamp, item.outer_stamp), *after))
@@ -148,7 +148,7 @@ class Context:
             calls = None if time is None else self._calls((None, *settings), count, time, symbol)
             if calls is not None:
                 event = _metric_event(sums, 0, offset, time, model=model)
-                self._queue.append(Held(_derived_latency(event, *calls), "context.latency"))
+                self._queue.append(Held(derived_latency(event, *calls), "context.latency"))
         return sums._replace(times=times, moments=[], dated=dated)
 
     def _stretch(self, stretch: Stretch) -> Iterator[Stretch | Held]:
@@ -175,7 +175,7 @@ class Context:
             if latency is not None or str(run.cells.forms[index].model) in self._loading:
                 event = run.event(index)
                 found = [event, *(held.event for held in self._loaded(event))]
-                found += [_derived_latency(event, *latency)] if latency is not None else []
+                found += [derived_latency(event, *latency)] if latency is not None else []
             if len(found) > 1:
                 yield run.offsets[index], found
 
@@ -230,6 +230,12 @@ class Context:
                 return [held]
             case "graph_break" | "compile_error" | "recompile_limit_error":
                 self._drop_announced(held)
+        return self._with_what_it_tells(held)
+
+    def _with_what_it_tells(self, held: Held) -> list[Held]:
+        event = held.event
+        if event.kind in ("model_load", "analysis_start"):
+            self._drop_counts(event.pid)
         match event.kind:
             case "recompile" | "recompile_limit_hit" | "graph_break":
                 return self._torch(held)
@@ -237,9 +243,6 @@ class Context:
                 return self._limit_error(held)
             case "model_load":
                 _keep(self._loading, str(event.extra.get("model")), event, MAX_LOADING)
-                self._drop_counts(event.pid)
-            case "analysis_start":
-                self._drop_counts(event.pid)
             case "compile_mode" if event.extra.get("compiled") is not None:
                 self._loading.pop(str(event.extra.get("model")), None)
             case "gpu_memory":
@@ -344,7 +347,7 @@ class Context:
             return None
         settings = (event.pid, event.extra.get("num_samples"), event.extra.get("samples_per_batch"))
         calls = self._calls(settings, count, event.time, event.extra.get("symbol"))
-        return None if calls is None else _derived_latency(event, *calls)
+        return None if calls is None else derived_latency(event, *calls)
 
     def _calls(self, key: tuple[object, ...], count: int, time: str, symbol: object) -> tuple[float, int, object] | None:
         """Seconds, calls and symbol of the window of this counter, once it is long enough; then a new one begins.
@@ -388,15 +391,6 @@ def _keep(found: dict[_K, _V], key: _K, value: _V, most: int) -> None:
     found[key] = value
     if len(found) > most:
         del found[next(iter(found))]
-
-
-def _derived_latency(event: Event, elapsed_s: float, calls: int, symbol: object) -> Event:
-    """Milliseconds a call, from the process-lifetime call counter in the usage lines."""
-    extra = {
-        **EXTRA_FIELDS["inference"], "model": event.extra.get("model"), "symbol": symbol,
-        "milliseconds": round(elapsed_s * 1000 / calls, 3), "derived": True, "calls": calls,
-    }  # fmt: skip
-    return event._replace(kind="inference", reasons=(), extra=extra)
 
 
 def _metric_event(sums: Sums, line: int, offset: int, time: str | None, **fields: object) -> Event:

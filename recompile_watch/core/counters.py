@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import NamedTuple
 
+from recompile_watch.core.events import EXTRA_FIELDS, Event
 from recompile_watch.core.prefix_grammar import Stamp
 
 DERIVE_MIN_S = 10.0  # the bot's clock has seconds: over ten of them a rate is right to 10 %
@@ -75,6 +76,15 @@ def telling(counts: Iterable[Count]) -> list[Count]:
             run.left_out = None
         found.append(count)
     return found
+
+
+def derived_latency(event: Event, elapsed_s: float, calls: int, symbol: object) -> Event:
+    """Milliseconds a call, from the process-lifetime call counter in the usage lines."""
+    extra = {
+        **EXTRA_FIELDS["inference"], "model": event.extra.get("model"), "symbol": symbol,
+        "milliseconds": round(elapsed_s * 1000 / calls, 3), "derived": True, "calls": calls,
+    }  # fmt: skip
+    return event._replace(kind="inference", reasons=(), extra=extra)
 
 
 def _moment(text: str) -> datetime | None:

@@ -40,7 +40,7 @@ class Detector:
         lines, span = [line for line, _ in record.at], (record.offset, record.at[-1][1] + 1)
         table = table_of(record.rule, self._source, record.stamp, texts, extra_fields(record.rule, captured_fields(record)), lines, span)
         if self._in_bulk:
-            return [table] if table.at else []
+            return [table._replace(outer_stamp=record.head.outer_stamp)] if table.at else []
         found: list[Sighting | TableRows] = []
         for number, index in enumerate(table.at):
             is_cut = record.match is None or (record.cut and record.unterminated and index == len(record.texts) - 1)

@@ -14,6 +14,7 @@ from recompile_watch.core.prefixes import MAX_FRONT, peel
 MIN_LINES, MAX_LINES = 2, 200  # by which it is told
 _NUMBER, _MONTH = b"\x00", b"\x01"
 _VARIES = pattern(rb"(?P<number>^ +\d+|\d+)|\b(?:" + b"|".join(MONTH_NAMES) + rb")\b")
+_IN_NAME = pattern(rb"(?<=[A-Za-z][A-Za-z])(\\?[-_.]?)\x00")  # "bot-0", "worker2": a number that names the stream
 _ENDS = pattern(rb"(?s:.*)[^\w\x00\x01]")  # behind a sign or a blank, not inside of a word or a number
 _OPENS = pattern(rb"[{`]|\*\*|std(?:out|err) ")  # what has its other half behind the message, or is one carrier's grammar as a whole
 _ANCHOR = pattern(
@@ -35,15 +36,25 @@ def front_of(lines: list[bytes]) -> "re.Pattern[bytes] | None":
     whole = _form(before)
     if _ENDS.fullmatch(whole) is None or _shared([*map(_form, written), whole]) != whole or _OPENS.search(whole) or whole.count(b'"') % 2:
         return None
-    front = re.compile(re.escape(whole).replace(_NUMBER, rb" *\d+").replace(_MONTH, rb"[A-Z][a-z][a-z]"))
+    escaped = re.escape(whole)
+    named = _IN_NAME.sub(rb"\1(\\d+)", escaped)
+    names = {match.groups() for line in written if (match := _compiled(named).match(line)) is not None}
+    front = _compiled(named if len(names) * 2 <= len(written) else escaped)  # each line counts up, so that it tells no stream
     return front if any(_is_told_better(line, front) for line in written) else None
+
+
+def _compiled(form: bytes) -> "re.Pattern[bytes]":
+    return re.compile(form.replace(_NUMBER, rb" *\d+").replace(_MONTH, rb"[A-Z][a-z][a-z]"))
 
 
 def peel_behind(front: "re.Pattern[bytes]", line: bytes) -> list[Piece]:
     """The pieces of a line behind its front, each with what is known of that."""
     line = ANSI.sub(b"", line) if b"\x1b" in line else line
     match = front.match(line)
-    return peel(line) if match is None else peeled(peel(match[0])[-1], line[match.end() :])
+    if match is None:
+        return peel(line)
+    carrier = peel(match[0])[-1]
+    return peeled(carrier._replace(channel=joined(carrier.channel, b"-".join(match.groups()))), line[match.end() :])
 
 
 def peeled(carrier: Piece, text: bytes) -> list[Piece]:

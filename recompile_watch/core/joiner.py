@@ -17,6 +17,7 @@ from functools import partial
 
 from recompile_watch.core.fronts import again, inside, joined, peel_behind, with_tag
 from recompile_watch.core.headers import MAX_FRONT, behind_front, behind_header
+from recompile_watch.core.near import stamp_before
 from recompile_watch.core.own_reports import is_of_report
 from recompile_watch.core.prefix_grammar import BETWEEN_TEXTS, BYTE_LIST, TAG, Piece
 from recompile_watch.core.prefixes import is_quotation, peel
@@ -80,7 +81,7 @@ class Joiner:
     ) -> list[Record]:  # fmt: skip
         """Takes one physical line without its newline; the records that this line closed, in order.
 
-        before: the line in front of it (b"" when unknown or long). opens: False takes it only as a continuation.
+        before: the lines in front of it (b"" when unknown). opens: False takes it only as a continuation.
         terminated: False for a last line without newline. size: its bytes in the source, where ``raw`` is more than one line of it.
         """
         closed = self._expire(number, offset)
@@ -204,8 +205,8 @@ class Joiner:
                 record.is_trimmed = record.takes_bare = True
                 return record
             if piece.same_entry and record.last_line == self._number and not piece.torch:
-                return record if record.takes(piece.text) or self._head(piece) is None else None
-            if not piece.torch and record.takes_bare and record.takes(piece.text):
+                return record if record.takes(piece) or self._head(piece) is None else None
+            if not piece.torch and record.takes_bare and record.takes(piece):
                 return record
         return None
 
@@ -232,12 +233,12 @@ class Joiner:
         tag = record.head.tag
         if not tag or not record.takes_bare or len(record.texts) > 1 or record.last_line != self._number - 1:
             return False
-        return joined(piece.channel, tag) == record.head.channel and piece.text.strip() != b"" and record.takes(piece.text)
+        return joined(piece.channel, tag) == record.head.channel and piece.text.strip() != b"" and record.takes(piece)
 
     def _is_bare_rest(self, record: Record, piece: Piece) -> bool:
         """True when all prefixes of the line are gone, the rank's too, of which the record's first line kept the end."""
         is_next = not record.ended and record.last_line == self._number - 1
-        return is_next and not piece.headed and not piece.channel and record.takes(piece.text)
+        return is_next and not piece.headed and not piece.channel and record.takes(piece)
 
     def _starts_another(self, record: Record, piece: Piece) -> bool:
         if record.indent:
@@ -266,7 +267,8 @@ class Joiner:
     def _opened(self, number: int, offset: int, piece: Piece, before: bytes) -> Record | None:
         head = self._head(piece)
         if head is not None:
-            return None if is_quotation(self._raw, piece.text, before) or is_of_report(self._raw) else self._record(*head, number, offset, before)
+            is_quoted = is_quotation(self._raw, piece.text, before.rpartition(b"\n")[2]) or is_of_report(self._raw)
+            return None if is_quoted else self._record(*head, number, offset, before)
         if number <= HEAD_LINES:
             for rule, orphan in self._orphans:
                 if rule.event == _ARTIFACT_EVENTS.get(piece.artifact, rule.event) and any(
@@ -338,12 +340,7 @@ class Joiner:
     def _record(
         self, rule: Rule, match: Match | None, piece: Piece, number: int, offset: int, before: bytes, *, is_unsure: bool = False
     ) -> Record:  # fmt: skip
-        stamp = piece.stamp
-        if rule.after_blank and before:
-            header = self._peel(before)[-1]
-            is_carried = not piece.headed or (header.outer_stamp is not None and piece.outer_stamp is None)  # that time is the carrier's
-            if (stamp is None or is_carried) and header.headed and not header.text.strip() and header.channel == piece.channel:
-                stamp = header.stamp
+        stamp = stamp_before(self._peel, piece, before) if rule.after_blank and before else piece.stamp
         at, size = [(number, offset)], len(piece.text)
         record = Record(rule, match, number, offset, piece, stamp, [piece.text], at, last_line=self._number, size=size, lead=self._raw, before=before)
         self._records += 1

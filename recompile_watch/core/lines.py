@@ -10,9 +10,10 @@ from bisect import bisect_left
 
 from recompile_watch.core.bulk import INDENTED, BulkReader, Found, closes_table
 from recompile_watch.core.joiner import Joiner
+from recompile_watch.core.near import BEFORE_BYTES, lines_before
 from recompile_watch.core.prefix_grammar import SUSPECT
 from recompile_watch.core.prefixes import are_plain, first_line, peel
-from recompile_watch.core.records import BEFORE_BYTES, HEAD_LINES, MAX_RECORD_BYTES, Record
+from recompile_watch.core.records import HEAD_LINES, MAX_RECORD_BYTES, Record
 from recompile_watch.core.rows import Rows
 from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.scan import Matcher
@@ -106,7 +107,7 @@ class LineReader:
             self._step(region, 0, len(region))
         if self._unwrapper is not None:
             for number, offset, text in self._unwrapper.end():
-                closed += self.joiner.line(number, offset, text, terminated=not is_torn, size=self._offset - offset)
+                closed += self._whole(number, offset, text, self._offset - offset, terminated=not is_torn)
         return closed + self.joiner.close(self._offset)
 
     def settle(self) -> list[Record]:
@@ -159,8 +160,7 @@ class LineReader:
         self._step(region, position, size)
         if found is not None:
             self._keep(found)
-        last = region.rfind(b"\n", 0, size - 1) + 1
-        self._before = region[last : size - 1] if size - 1 - last <= BEFORE_BYTES else b""
+        self._before = self._lines_before(region, size)
         return closed
 
     def _keep(self, found: Found) -> None:
@@ -217,22 +217,27 @@ class LineReader:
             raw = raw.removeprefix(self._indent)
         if self._unwrapper is not None:
             logical = self._unwrapper.line(self._number, self._offset, raw)
-            found = [self.joiner.line(number, offset, text, size=self._offset - offset - 1) for number, offset, text in logical]
-            return [record for records in found for record in records]
+            return [record for number, offset, text in logical for record in self._whole(number, offset, text, self._offset - offset - 1)]
         opens = self._drained_from is None or self._offset < self._drained_from
-        before = self._line_before(region, start) if opens else b""
+        before = self._lines_before(region, start) if opens else b""
         closed = self.joiner.line(self._number, self._offset, raw, before, opens=opens, terminated=terminated)
         if not opens and any(record.last_line == self._number for record in (*self.joiner.open, *closed)):
             self.taken.append(self._offset)
         return closed
 
-    def _line_before(self, region: bytes, start: int) -> bytes:
+    def _whole(self, number: int, offset: int, text: bytes, size: int, *, terminated: bool = True) -> list[Record]:
+        """Hands a line that was put together to the joiner."""
+        closed = self.joiner.line(number, offset, text, self._before, terminated=terminated, size=size)
+        self._before = lines_before(self._before + b"\n" + text if self._before else text)
+        return closed
+
+    def _lines_before(self, region: bytes, start: int) -> bytes:
+        """The lines in front of a place in the region; a region may be shorter than they are."""
         if start == 0:
             return self._before
-        begin = region.rfind(b"\n", max(0, start - 1 - BEFORE_BYTES - 1), start - 1) + 1
-        if begin == 0 and start - 1 > BEFORE_BYTES:
-            return b""
-        return region[begin : start - 1]
+        if start > BEFORE_BYTES + 1 or not self._before:
+            return lines_before(region[max(start - BEFORE_BYTES - 2, 0) : start - 1])
+        return lines_before(self._before + b"\n" + region[: start - 1])
 
     def _run(self, region: bytes, position: int, closed: list[Record]) -> int:
         """Takes at once the lines that plainly go on with the only open record; where they end."""
@@ -261,7 +266,8 @@ class LineReader:
             record.size += len(run[0])
             record.last_line, record.end = self._number - 1, self._offset
             position = run.end()
-        if closes_table(region, position):
+        is_known = run is not None or (len(record.texts) > 1 and record.stripped is None)  # else its lines may have lost their indent
+        if is_known and closes_table(region, position):
             closed += self.joiner.close_only()
         return position
 

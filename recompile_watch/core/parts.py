@@ -22,7 +22,7 @@ from recompile_watch.core.sums import Seen, Sums, added_up
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A range of a source: [start, end) in bytes, end None for the rest. before: the line in front of it."""
+    """A range of a source: [start, end) in bytes, end None for the rest. before: the lines in front of it."""
 
     start: int
     end: int | None

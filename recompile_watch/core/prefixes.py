@@ -24,6 +24,7 @@ from recompile_watch.core.prefix_grammar import (
     BOLD,
     BRACKET_INSIDE,
     BREAK,
+    COLOURS_END,
     CRI_INSIDE,
     DIALECT_INSIDE,
     ENTITY,
@@ -35,6 +36,7 @@ from recompile_watch.core.prefix_grammar import (
     NUMBERED,
     QUOTED_LINE,
     REPEATED,
+    SHOWN_COLOURS,
     SOURCE,
     STRING_BODY,
     STRING_ELEMENT,
@@ -55,8 +57,8 @@ def peel(raw: bytes) -> list[Piece]:
     """
     if b"\x1b" in raw:
         raw = ANSI.sub(b"", raw)
-    if b"#033[" in raw or b"m(" in raw:
-        raw = ANSI_WRECK.sub(b"", raw)
+    if COLOURS_END in raw or b"#033[" in raw or b"m(" in raw:
+        raw = (SHOWN_COLOURS if COLOURS_END in raw else ANSI_WRECK).sub(b"", raw)
     if b"\x00" in raw:
         raw = raw.replace(b"\x00", b"")
     if b"&" in raw and ENTITY.search(raw):

@@ -9,7 +9,6 @@ from recompile_watch.core.rules import Match, Rule
 PREFIX_STUMP = 20  # as many bytes of a torch prefix, its level and time, tell where it begins in a line
 MAX_RECORD_BYTES = 4 << 20
 HEAD_LINES = 64  # only so near to the beginning of a log can a record have lost its head
-BEFORE_BYTES = 512  # a header line on the line before, with an empty message, is this short
 # Lines that torch indents, as they are where a page or a terminal lost the blanks; after a frame comes its line of code.
 _INDENTED = re.compile(rb'File "[^"\n]{1,300}", line \d+(?:, in \S|\s*$)|(?:Explanation|Hint|Developer debug context): \S|[~^]+\s*$')
 _FRAME_ENDS = re.compile(rb'\S?(?:[^\n]*\s)?File "[^"\n]{1,300}", line \d+(?:, in [^\n]+)?$|[~^]+\s*$')
@@ -28,10 +27,11 @@ class Record:
     has_stump: copying left only the end of the glog prefix in front of its first line, no level and date.
     takes_bare: lines without torch's prefix may go on with it, as no whole glog prefix stood in front of its head
     (torch 2.0 and the torchdynamo of 2022 print their bracket prefix on the first line only).
-    before: the line in front of it. is_trimmed: only its head kept torch's prefix.
+    before: the lines in front of it. is_trimmed: only its head kept torch's prefix.
     is_unsure: its head stands behind something that may be a header or somebody's words; only its second line can prove it.
     rank: who printed it, where only its first line shows that.
     indent: the blanks that somebody put in front of all of its lines, as a list or a page of Markdown wants them.
+    stripped: its lines are known to have lost their indent; whether headers, or two times, stand in front of each.
     """
 
     rule: Rule
@@ -55,6 +55,7 @@ class Record:
     is_trimmed: bool = False
     is_unsure: bool = False
     rank: int | None = None
+    stripped: tuple[bool, bool] | None = None
     place: int = 0
     indent: bytes = b""
     has_stump: bool = field(init=False)
@@ -136,13 +137,13 @@ class Record:
         known, is_head = self.rule.second, self.last_line == number and len(self.texts) == 1 and not self.takes_bare
         return known is not None and is_head and (second is None or known.match(second) is not None)
 
-    def takes(self, text: bytes) -> bool:
-        """True when a bare line with this text goes on with it."""
-        rule = self.rule
+    def takes(self, piece: Piece) -> bool:
+        """True when a bare line goes on with it."""
+        rule, text = self.rule, piece.text
         if len(self.texts) >= rule.max_lines:
             return False
         if rule.indented:
-            return text[:2] == b"  " and text.strip() != b""
+            return (text[:2] == b"  " and text.strip() != b"") or self.takes_stripped(piece)
         if rule.leads is not None and rule.leads.search(self.last_words()) is not None:
             return True
         if rule.continues is None:
@@ -161,6 +162,15 @@ class Record:
         """True when a bare line goes on behind a prefix with nothing behind it: the blank there is where it was broken."""
         continues = self.rule.continues
         return text[:1] not in (b"", b" ", b"\t") and continues is not None and continues.match(b" " + text) is not None
+
+    def takes_stripped(self, piece: Piece) -> bool:
+        """True for a line of an indented record whose blanks were stripped, in front of which stands what does of the second one."""
+        known = self.rule.second if len(self.texts) == 1 else self.rule.continues if self.stripped is not None else None
+        front = (piece.headed, piece.outer_stamp is None)
+        if known is None or known.match(piece.text) is None or self.stripped not in (None, front):
+            return False
+        self.stripped = front
+        return True
 
     def last_words(self) -> bytes:
         """Its last line, or when that is empty the one in front of it with both line ends."""

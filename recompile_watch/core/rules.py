@@ -93,7 +93,8 @@ class Rule:
     prefix: torch's own prefix must hold it as well. unless: a first line of which any part fits is none of its messages.
     continues: lines that go on with a record that has no torch prefix; with one, every line of the same prefix goes on.
     leads: a line behind which the next one goes on with the record, whatever it is.
-    indented: instead, lines without any prefix that begin with two blanks. ends: the last line of a record.
+    indented: instead, lines without any prefix that begin with two blanks; where these were stripped, ``second`` and ``continues``
+    tell them. ends: the last line of a record.
     orphan: a line that can only come from the middle of such a record (its head is cut off).
     second: the line behind the head, by which a record is known whose other lines have lost torch's prefix, or whose head
     stands behind a header that nothing else tells.
@@ -232,8 +233,8 @@ def _value_mistakes(entry: dict[str, object]) -> list[str]:
             for key in ("continues", "indented", "leads", "ends", "finds", "anywhere", "prefix", "unless", "after_blank")
             if entry.get(key)
         ]
-    if entry.get("indented") and entry.get("continues"):
-        found.append("key 'indented': leave out 'continues', the record goes on with indented lines only")
+    if entry.get("indented") and entry.get("continues") and not entry.get("second"):
+        found.append("key 'indented': leave out 'continues', the record goes on with indented lines only; or name the 'second' without its blanks")
     types = entry.get("types", {})
     assert isinstance(types, dict)
     values = entry.get("values", {})

@@ -8,21 +8,22 @@ from itertools import pairwise
 from recompile_watch.core.fronts import front_of
 from recompile_watch.core.headers import own_header
 from recompile_watch.core.late import pattern
-from recompile_watch.core.prefix_grammar import SAYS, TORCH_SAYS, front_form
+from recompile_watch.core.prefix_grammar import SAYS, SHOWN_COLOURS, TORCH_SAYS, front_form
 from recompile_watch.core.prefixes import peel
 from recompile_watch.core.times import offset_between
 
 HEAD_BYTES = 1 << 16
 _DATE = pattern(rb"(?<![\d.-])(20\d\d)-(\d\d)-(\d\d)[T ]\d\d:\d\d:\d\d")
-# loguru's local time in front, the UTC time in the text: the bot prints this after every quote.
-_CURRENT_TIME = pattern(
-    rb"^(20\d\d-\d\d-\d\d \d\d:\d\d:\d\d)\.\d+ \| [^\n]*Current time: (20\d\d-\d\d-\d\d \d\d:\d\d:\d\d)[.\d]*\+00:00", re.MULTILINE
-)
-_ADJACENT = pattern(
-    rb"^(20\d\d-\d\d-\d\d \d\d:\d\d:\d\d) UTC \| [^\n]*\n(20\d\d-\d\d-\d\d \d\d:\d\d:\d\d)\.\d+ \| "
-    rb"|^(20\d\d-\d\d-\d\d \d\d:\d\d:\d\d)\.\d+ \| [^\n]*\n(20\d\d-\d\d-\d\d \d\d:\d\d:\d\d) UTC \| ",
-    re.MULTILINE,
-)
+# loguru's local time in front, the UTC time in the text or on the line beside it: the bot prints one after every quote. Colours and a
+# carrier's front may stand before them, and as what an escape is in JSON.
+_COLOURS = rb"(?:" + SHOWN_COLOURS.pattern + rb")*"
+_CLOCK = rb"20\d\d-\d\d-\d\d \d\d:\d\d:\d\d"
+_LOCAL = rb"(?<![\d:.-])(" + _CLOCK + rb")\.\d{1,6}" + _COLOURS + rb" \| " + _COLOURS + rb"[A-Z]{4,8}\b"
+_UTC = rb"(?<![\d:.-])(" + _CLOCK + rb") UTC \| "
+_TO_NEXT = rb"[^\n]{0,8000}\n[^\n]{0,1000}?"
+_CURRENT_TIME = pattern(_LOCAL + rb"[^\n]{1,300}?Current time: (" + _CLOCK + rb")[.\d]{0,7}\+00:00")
+_UTC_BEFORE = pattern(_UTC + _TO_NEXT + _LOCAL)
+_UTC_BEHIND = pattern(_LOCAL + _TO_NEXT + _UTC)
 _TORCH = rb"(?:\[\w+\]:)*\s?[VDIWEC]\d{4} \d\d:\d\d:\d\d\.\d+ |\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d,\d+\] "
 # A line of the container runtime, which cuts long ones itself, and a JSON log's, in which torch's prefix may stand far behind.
 _CARRIED = rb"[^\n]{0,120}?\d{4}-\d\d-\d\dT[\d:.]{8,18}(?:Z|[+-]\d\d:\d\d) std(?:out|err) [FP] |[^\n{\"]{0,60}\{\"[\w@]{1,40}\":"
@@ -115,6 +116,8 @@ def _indent(lines: list[bytes]) -> bytes:
     blanks = min((line[: len(line) - len(line.lstrip())] for line in written), key=len, default=b"")
     if not blanks or not all(line.startswith(blanks) for line in written):
         return b""
+    if b"\t" in blanks:  # tabs are nobody's own
+        return blanks
     return blanks if _message_bytes(written) > _message_bytes([line[len(blanks) :] for line in written]) else b""
 
 
@@ -141,14 +144,11 @@ def _first_date(head: bytes) -> date | None:
 
 
 def _offset(head: bytes) -> int | None:
-    current = _CURRENT_TIME.search(head)
-    if current:
-        return offset_between(current[1].decode(), current[2].decode())
-    adjacent = _ADJACENT.search(head)
-    if adjacent:
-        local, utc = (adjacent[2], adjacent[1]) if adjacent[1] else (adjacent[3], adjacent[4])
-        return offset_between(local.decode(), utc.decode())
-    return None
+    """Seconds east of UTC of the local times, as most pairs of times say that show one moment; None where there is none."""
+    beside = ((local, utc) for utc, local in _UTC_BEFORE.findall(head))
+    pairs = _CURRENT_TIME.findall(head) or [*beside, *_UTC_BEHIND.findall(head)]
+    offsets = [offset for local, utc in pairs if (offset := offset_between(local.decode(), utc.decode())) is not None]
+    return max(offsets, key=offsets.count, default=None)
 
 
 def _front(line: bytes, after: bytes) -> bytes:

@@ -31,7 +31,7 @@ class TableRows(NamedTuple):
     stamp, time: the table's, as printed and resolved. fixed: the event's further fields that all rows share.
     columns: the fields in which they differ, by name. at: index of each row's text. lines: line number of each text of
     the table. span: the offsets where the table begins and ends. offsets, base: of each text, and of the block in which they
-    stand, where the table was read in bulk.
+    stand, where the table was read in bulk. outer_stamp: the carrier's time.
     """
 
     kind: str
@@ -45,6 +45,7 @@ class TableRows(NamedTuple):
     time: str | None = None
     offsets: Sequence[int] = ()
     base: int = 0
+    outer_stamp: Stamp | None = None
 
     def column(self, name: str) -> Sequence[object]:
         """One field of all rows."""

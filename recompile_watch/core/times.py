@@ -16,6 +16,8 @@ _QUARTER_S = 900
 _KNOWN_TIMES = 20_000
 _KNOWN_HOURS = 1_000
 _NEAR_S = 60  # two clocks that differ from a quarter of an hour's multiple by more show different moments
+_CARRIED_S = 15  # so soon a carrier takes over what a program has printed
+_SUMMER_S = 3600  # by which clocks are changed for summer
 _SECONDS = frozenset(f"{second:02d}" for second in range(60))
 _FRACTION = re.compile(r"\.(\d+)")
 
@@ -106,6 +108,7 @@ class TimeResolver:
                 return moment.isoformat()
             case "local":
                 text = _iso(stamp.text)
+                self._learn_of_carrier(text, outer)
                 self._near = _date(text[:10])
                 return text + self._zone(text)
             case "glog":
@@ -141,6 +144,18 @@ class TimeResolver:
                 self.learn_offset(offset)
         self._near = _date(local[:10])
         return local + self._zone(local)
+
+    def _learn_of_carrier(self, local: str, outer: Stamp | None) -> None:
+        """Takes the offset that a carrier's zoned time proves; where one is known already, only a change of the clock for summer or winter.
+
+        A carrier that reads an old log again prints the time of reading.
+        """
+        if outer is None or outer.form not in ("zoned", "epoch") or self._options.zone_is_given:
+            return
+        carried = self._carried(outer)
+        offset = None if carried is None else _offset_between(datetime.fromisoformat(local[:19]), carried, _CARRIED_S)
+        if offset is not None and offset != self._offset_s and (self._offset_s is None or abs(offset - self._offset_s) <= _SUMMER_S):
+            self.learn_offset(offset)
 
     def _carried(self, outer: Stamp | None) -> datetime | None:
         if outer is None or outer.form not in ("zoned", "epoch"):
@@ -200,9 +215,9 @@ def offset_between(local: str, utc: str) -> int | None:
         return None
 
 
-def _offset_between(local: datetime, moment: datetime) -> int | None:
+def _offset_between(local: datetime, moment: datetime, near_s: float = _NEAR_S) -> int | None:
     difference = (local.replace(tzinfo=UTC) - moment).total_seconds()
     quarters = round(difference / _QUARTER_S)
-    if abs(difference - quarters * _QUARTER_S) > _NEAR_S or abs(quarters) > 56:
+    if abs(difference - quarters * _QUARTER_S) > near_s or abs(quarters) > 56:
         return None
     return quarters * _QUARTER_S

@@ -105,6 +105,10 @@ def table(chance: random.Random, header: str) -> list[str]:
         head = head[-1:]
     elif damage < 0.3:
         head.insert(1, chance.choice(BARE))
+    elif damage < 0.4:
+        rows = [row.strip() for row in rows]
+    elif damage < 0.45:
+        return [C % (9, 9) + line.strip() for line in [*head, *rows]]
     return [*head, *rows]
 
 

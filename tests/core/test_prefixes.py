@@ -267,3 +267,24 @@ def test_a_shortened_prefix_makes_no_message(quoted: str) -> None:
     """What merely speaks of torch stays nothing, whatever stands in front."""
     prefixes = (*shortened_glog("guards.py:2813", "__recompiles"), *shortened_brackets("torch._dynamo.guards"))
     assert [prefix for prefix in dict.fromkeys(prefixes) if events(f"{prefix} {quoted}\n")] == []
+
+
+COLOURED = """2025-12-09 20:01:06 UTC | 2025-12-09 15:01:06 EST | 2025-12-10 09:01:06 NZDT | a.py:main:1 \x1b[32mINFO\x1b[0m | Error analyzing ZZ
+2025-12-09 20:01:06 UTC | 2025-12-09 15:01:06 EST | 2025-12-10 09:01:06 NZDT | a.py:_log_table:249 \x1b[1;32mINFO\x1b[0m |\x20
+Backtest summary for AAPL (70 simulations)
+  Strategy          Return  Sharpe  FinalDay
+  ----------------- ------- ------- --------
+  Simple            -0.0359 -6.3100 -0.0061\x20
+\x1b[32m2025-12-09 20:01:06.800\x1b[0m | \x1b[1mINFO    \x1b[0m | \x1b[36mdata_curate_daily\x1b[0m:\x1b[36mf\x1b[0m:\x1b[36m288\x1b[0m - \x1b[1mPopulating synthetic bid/ask (0 spread) for AMD (ADD_LATEST=False)\x1b[0m
+"""  # noqa: E501
+
+
+@pytest.mark.parametrize("escape", ["", "^[", "\\x1b", "\\u001b", "\\033", "\\e", "#033", "\ufffd", "\u241b", "\u2190"])
+def test_colours_whose_escape_byte_is_shown_or_lost(escape: str) -> None:
+    """What a page, a ticket or a program leaves of colours changes nothing, in a JSON log neither."""
+    shown = COLOURED.replace("\x1b", escape)
+    entries = "".join(json.dumps({"message": line}) + "\n" for line in shown.splitlines())
+    for text in (shown, entries):
+        found = [{name: value for name, value in event.items() if name != "at"} for event in events(text)]
+        assert found == [{name: value for name, value in event.items() if name != "at"} for event in events(COLOURED)]
+    assert [event["kind"] for event in events(COLOURED)] == ["bot_error", "strategy_return", "synthetic_quote"]

@@ -1,0 +1,75 @@
+"""Tests of `recompile_watch.core.times`: local times get the offset that the log itself proves, whatever carries its lines."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.conftest import engine_events
+
+# A host in New Zealand: the bot's columns, a quote in the host's local time, and the time that the bot prints after every quote.
+COLUMNS = "2025-12-09 20:01:06 UTC | 2025-12-09 15:01:06 EST | 2025-12-10 09:01:06 NZDT | trade_stock_e2e.py:main:1 INFO | a"
+QUOTE = (
+    "2025-12-10 09:01:06.800 | INFO     | data_curate_daily:download_exchange_latest_data:288 - "
+    "Populating synthetic bid/ask (0 spread) for AMD (ADD_LATEST=False)"
+)
+CURRENT = "2025-12-10 09:01:06.800 | INFO     | data_curate_daily:download_exchange_latest_data:295 - Current time: 2025-12-09 20:01:06.800000+00:00"
+COLOURED = QUOTE.replace(QUOTE[:35], "\x1b[32m2025-12-10 09:01:06.800\x1b[0m | \x1b[1mINFO    \x1b[0m ")
+CARRIERS = {
+    "nothing": "{}",
+    "compose": "trader-1  | {}",
+    "a quotation": "> {}",
+    "four blanks": "    {}",
+    "pm2": "0|trader  | {}",
+    "Ray": "(Trader pid=4242) {}",
+    "an unknown front": "trainer main {}",
+    "syslog": "Dec 10 09:01:06 box bot[4242]: {}",
+}
+
+
+def times(lines: list[str]) -> list[str | None]:
+    """The times of the events."""
+    return [event.time for event in engine_events([("\n".join(lines) + "\n").encode()])]
+
+
+def docker(line: str, at: str) -> str:
+    """A line of Docker's json-file."""
+    return json.dumps({"log": line + "\n", "stream": "stdout", "time": at})
+
+
+@pytest.mark.parametrize("log", [[COLUMNS, QUOTE], [COLOURED, COLUMNS], [QUOTE, CURRENT]], ids=["columns", "colours", "current time"])
+@pytest.mark.parametrize("carrier", CARRIERS.values(), ids=list(CARRIERS))
+def test_the_offset_is_found_behind_any_carrier(carrier: str, log: list[str]) -> None:
+    """The UTC time in the text or on the line beside it tells the host's zone, whatever stands in front of both."""
+    assert times([carrier.format(line) for line in log]) == ["2025-12-10T09:01:06.800+13:00"]
+
+
+@pytest.mark.parametrize("log", [[COLUMNS, QUOTE], [QUOTE, CURRENT]], ids=["columns", "current time"])
+def test_the_offset_is_found_inside_json(log: list[str]) -> None:
+    """A JSON log whose own time has no zone carries the same evidence."""
+    assert times([json.dumps({"time": "2025-12-10 09:01:06", "message": line}) for line in log]) == ["2025-12-10T09:01:06.800+13:00"]
+
+
+def test_most_pairs_of_times_decide() -> None:
+    """A pause of a quarter of an hour between two lines is no zone."""
+    late = COLUMNS.replace("20:01:06", "20:16:06")
+    assert times([late, QUOTE, COLUMNS, QUOTE, COLUMNS, QUOTE])[0] == "2025-12-10T09:01:06.800+13:00"
+
+
+def test_a_carrier_that_prints_utc_proves_the_offset() -> None:
+    """Docker's time of a line is the moment at which it was printed."""
+    assert times([docker(QUOTE, "2025-12-09T20:01:06.812345678Z")]) == ["2025-12-10T09:01:06.800+13:00"]
+
+
+def test_a_change_of_the_clock_shows_in_the_carriers_times() -> None:
+    """In the hour that comes twice, and behind it, each line has the offset of its own moment."""
+    quotes = [QUOTE.replace("2025-12-10 09:01", at) for at in ("2025-11-02 01:30", "2025-11-02 01:31", "2025-11-03 10:00")]
+    carried = ("2025-11-02T05:30:06.9Z", "2025-11-02T06:31:06.9Z", "2025-11-03T15:00:06.9Z")
+    found = times([docker(quote, at) for quote, at in zip(quotes, carried, strict=True)])
+    assert found == ["2025-11-02T01:30:06.800-04:00", "2025-11-02T01:31:06.800-05:00", "2025-11-03T10:00:06.800-05:00"]
+
+
+def test_the_time_at_which_an_old_log_was_read_is_no_evidence() -> None:
+    """A shipper that reads an old log again prints its own time; what the log itself says stands."""
+    assert times([docker(line, "2025-12-10T03:01:07Z") for line in (COLUMNS, QUOTE)]) == ["2025-12-10T09:01:06.800+13:00"]
