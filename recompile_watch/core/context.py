@@ -68,7 +68,7 @@ class Context:
         self._announced: list[Held] = []
         self._last_failure = -PAIR_BYTES  # offset of the last failed compilation or graph break
         self._logged: Event | None = None  # a failed guard that torch logged, and is about to raise
-        self._last: Event | None = None  # the last one of torch's, which its loggers may hand to several handlers
+        self._last: Held | None = None  # the last one of torch's, which its loggers may hand to several handlers
         self._loading: dict[str, Event] = {}
         self._counts: dict[tuple[object, ...], _Window] = {}
 
@@ -81,7 +81,7 @@ class Context:
             "announced": [index for index, item in enumerate(held) if any(item is one for one in self._announced)],
             "last_failure": self._last_failure,
             "logged": None if self._logged is None else event_to_json(self._logged),
-            "last": None if self._last is None else event_to_json(self._last),
+            "last": None if self._last is None else [event_to_json(self._last.event), self._last.channel.decode("latin-1")],
             "loading": {model: event_to_json(event) for model, event in self._loading.items()},
             "counts": [[list(key), window.calls, window.since.isoformat(), window.symbol, list(window.last)] for key, window in self._counts.items()],
         }
@@ -100,7 +100,8 @@ class Context:
         self._announced = [held[index] for index in state["announced"]]
         self._last_failure = int(state["last_failure"])
         self._logged = None if state.get("logged") is None else event_from_json(state["logged"])
-        self._last = None if state.get("last") is None else event_from_json(state["last"])
+        last = state.get("last")
+        self._last = None if last is None else Held(event_from_json(last[0]), "", last[1].encode("latin-1"))
         self._loading = {model: event_from_json(value) for model, value in state["loading"].items()}
         for key, calls, since, symbol, last in state["counts"]:
             self._counts[tuple(key)] = _Window(calls, datetime.fromisoformat(since), symbol, (last[0], last[1]))
@@ -212,9 +213,9 @@ class Context:
 
     def _complete(self, held: Held) -> list[Held]:
         event, rule = held.event, held.rule
-        if is_told_again(event, rule, self._last):
+        if is_told_again(held, self._last):
             return []
-        self._last = event if event.kind in TORCH_KINDS else self._last
+        self._last = held if event.kind in TORCH_KINDS else self._last
         if event.kind in ("graph_break", "compile_error", "recompile_limit_error"):
             is_tail = (rule in TAILS or tells_no_failure(event, rule)) and event.offset - self._last_failure < PAIR_BYTES
             self._last_failure = event.offset

@@ -102,13 +102,16 @@ def is_raised_again(event: Event, logged: Event | None) -> bool:
     return bool(said) and said == again and event.extra.get("exception") == logged.extra.get("exception")
 
 
-def is_told_again(event: Event, rule: str, last: Event | None) -> bool:
+def is_told_again(held: Held, before: Held | None) -> bool:
     """True for a message of torch's that its loggers handed to several handlers, because a program lets them propagate.
 
     Then the very same event stands directly behind itself, and behind that once more in the format of the application, which
     shows neither the process nor the compilation. One compilation says nothing twice in the same microsecond.
     """
-    if last is None or event.kind not in _LOGGED_ONCE or not rule.startswith("torch.") or event.offset - last.offset > PAIR_BYTES:
+    if before is None or before.channel != held.channel or not held.rule.startswith("torch."):
+        return False
+    event, last = held.event, before.event
+    if event.kind not in _LOGGED_ONCE or event.offset - last.offset > PAIR_BYTES:
         return False
     if last.compile_id is None or last.pid is None or last.time is None:
         return False
