@@ -11,7 +11,7 @@ from itertools import takewhile
 from typing import Any, NamedTuple, TypeVar
 
 from recompile_watch.core.counters import DERIVE_MIN_S, derived_latency
-from recompile_watch.core.events import EXTRA_FIELDS, TORCH_KINDS, Event, event_from_json, event_to_json, is_accumulated
+from recompile_watch.core.events import EXTRA_FIELDS, Event, event_from_json, event_to_json, is_accumulated
 from recompile_watch.core.runs import Metrics, Run, Stretch
 from recompile_watch.core.same import (
     BUILT,
@@ -26,7 +26,6 @@ from recompile_watch.core.same import (
     is_raised_again,
     is_refused_by,
     is_same_place,
-    is_told_again,
     may_be_one,
     nearest_first,
     says,
@@ -68,7 +67,6 @@ class Context:
         self._announced: list[Held] = []
         self._last_failure = -PAIR_BYTES  # offset of the last failed compilation or graph break
         self._logged: Event | None = None  # a failed guard that torch logged, and is about to raise
-        self._last: Held | None = None  # the last one of torch's, which its loggers may hand to several handlers
         self._loading: dict[str, Event] = {}
         self._counts: dict[tuple[object, ...], _Window] = {}
 
@@ -81,7 +79,6 @@ class Context:
             "announced": [index for index, item in enumerate(held) if any(item is one for one in self._announced)],
             "last_failure": self._last_failure,
             "logged": None if self._logged is None else event_to_json(self._logged),
-            "last": None if self._last is None else [event_to_json(self._last.event), self._last.channel.decode("latin-1")],
             "loading": {model: event_to_json(event) for model, event in self._loading.items()},
             "counts": [[list(key), window.calls, window.since.isoformat(), window.symbol, list(window.last)] for key, window in self._counts.items()],
         }
@@ -100,8 +97,6 @@ class Context:
         self._announced = [held[index] for index in state["announced"]]
         self._last_failure = int(state["last_failure"])
         self._logged = None if state.get("logged") is None else event_from_json(state["logged"])
-        last = state.get("last")
-        self._last = None if last is None else Held(event_from_json(last[0]), "", last[1].encode("latin-1"))
         self._loading = {model: event_from_json(value) for model, value in state["loading"].items()}
         for key, calls, since, symbol, last in state["counts"]:
             self._counts[tuple(key)] = _Window(calls, datetime.fromisoformat(since), symbol, (last[0], last[1]))
@@ -213,9 +208,6 @@ class Context:
 
     def _complete(self, held: Held) -> list[Held]:
         event, rule = held.event, held.rule
-        if is_told_again(held, self._last):
-            return []
-        self._last = held if event.kind in TORCH_KINDS else self._last
         if event.kind in ("graph_break", "compile_error", "recompile_limit_error"):
             is_tail = (rule in TAILS or tells_no_failure(event, rule)) and event.offset - self._last_failure < PAIR_BYTES
             self._last_failure = event.offset

@@ -1,7 +1,6 @@
 """Which events of a log are about the same thing: torch says much of it twice."""
 
 from collections.abc import Iterable
-from datetime import datetime
 
 from recompile_watch.core.compile_id import without_attempt
 from recompile_watch.core.events import Event
@@ -36,7 +35,6 @@ _OBSERVED = "Observed"
 _WRAPPING = frozenset({"UserError", "Unsupported", "TorchRuntimeError", "BackendCompilerFailed", "InternalTorchDynamoError", "InductorError"})
 # Rules for a guard that could not be made, and for what suppress_errors puts up with: torch tells of the failure, and then prints it once more.
 LOGGED = ("torch.compile_error.guard", "torch.compile_error.suppressed")
-_LOGGED_ONCE = ("recompile", "recompile_limit_hit", "graph_break")  # at most once by each compilation
 
 Process = tuple[bytes, int | None, int | None]  # channel, rank and pid
 
@@ -100,29 +98,6 @@ def is_raised_again(event: Event, logged: Event | None) -> bool:
         return False
     said, again = str(logged.extra.get("message") or ""), str(event.extra.get("message") or "")
     return bool(said) and said == again and event.extra.get("exception") == logged.extra.get("exception")
-
-
-def is_told_again(held: Held, before: Held | None) -> bool:
-    """True for a message of torch's that its loggers handed to several handlers, because a program lets them propagate.
-
-    Then the very same event stands directly behind itself, and behind that once more in the format of the application, which
-    shows neither the process nor the compilation. One compilation says nothing twice in the same microsecond.
-    """
-    if before is None or before.channel != held.channel or not held.rule.startswith("torch."):
-        return False
-    event, last = held.event, before.event
-    if event.kind not in _LOGGED_ONCE or event.offset - last.offset > PAIR_BYTES:
-        return False
-    if last.compile_id is None or last.pid is None or last.time is None:
-        return False
-    again = event._replace(line=last.line, offset=last.offset)
-    if event.pid is None and event.compile_id is None and event.rank in (None, last.rank) and _is_same_second(event.time, last.time):
-        again = again._replace(pid=last.pid, compile_id=last.compile_id, rank=last.rank, time=last.time)
-    return again == last
-
-
-def _is_same_second(time: str | None, other: str) -> bool:
-    return time is None or abs((datetime.fromisoformat(time) - datetime.fromisoformat(other)).total_seconds()) < 1
 
 
 def is_command_of(event: Event, built: Event) -> bool:
