@@ -16,7 +16,7 @@ _NUMBER, _MONTH = b"\x00", b"\x01"
 _VARIES = pattern(rb"(?P<number>^ +\d+|\d+)|\b(?:" + b"|".join(MONTH_NAMES) + rb")\b")
 _IN_NAME = pattern(rb"(?<=[A-Za-z][A-Za-z])(\\?[-_.]?)\x00")  # "bot-0", "worker2": a number that names the stream
 _ENDS = pattern(rb"(?s:.*)[^\w\x00\x01]")  # behind a sign or a blank, not inside of a word or a number
-_OPENS = pattern(rb"[{`]|\*\*|std(?:out|err) ")  # what has its other half behind the message, or is one carrier's grammar as a whole
+_OPENS = pattern(rb"[{`]|\*\*|\bb'|std(?:out|err) ")  # what has its other half behind the message, or is one carrier's grammar as a whole
 _ANCHOR = pattern(
     rb"\[(?:rank|default)\d+\]:|[VDIWEC]\d{4} \d\d:\d\d:\d\d\.\d+ |\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d,\d+\] (?:\[[\d/_]+\] )?torch"
     rb"|20\d\d-\d\d-\d\d \d\d:\d\d:\d\d (?:UTC|NZ[SD]T) \| |20\d\d-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} \| [A-Z]+ +\| \w"

@@ -83,7 +83,9 @@ ANSI_WRECK = pattern(rb"#033\[[\d;]{0,12}m|(?<![\w\]])\[(?:0|\d{1,3}(?:;\d{1,3})
 SHOWN_ESCAPE = rb"(?:\x1b|\\{1,4}(?:u(?:001b|fffd|241b|2190)|x1b|033|e)|#033|\^\[|\xef\xbf\xbd|\xe2\x90\x9b|\xe2\x86\x90)?"
 SHOWN_COLOURS = pattern(SHOWN_ESCAPE + rb"\[\d{0,3}(?:;\d{1,3}){0,6}m")  # in a line in which they end
 COLOURS_END = b"[0m"
-BREAK = pattern(rb"(?:<br ?/?>|</(?:pre|code|samp)>)+\s*$")
+BREAK = pattern(rb"(?:<br ?/?>|</(?:pre|code|samp|div|span|p|li|td|tr|tt)>)+\s*$")
+# Newlines that syslog spelled out: lines of a record of torch's stand behind some of them.
+SYSLOG_NEWLINES = pattern(rb"#012(?: {2,12}\S|(?:\[(?:rank|default)\d{1,6}\]:)?[VDIWEC]\d{4} \d\d:)")
 ENTITY = pattern(rb"&(?:gt|lt|amp|quot|apos|nbsp|#\d{1,6}|#x[0-9a-fA-F]{1,6});")
 # A date, a time or a number may have been made unreadable before it was shown: "W1017 xx:50:14.963000 17892 ".
 _GLOG_TIME = rb"[\dxX*]{4} (?:[\dxX*]{2}:){2}[\dxX*]{2}"
@@ -180,7 +182,7 @@ LABELS = pattern(rb"\{[A-Za-z_]\w{0,60}=\"[^\"\n]{0,200}\"(?:, ?[A-Za-z_]\w{0,60
 CI_COMMAND = pattern(rb"##\[(?:error|warning|debug|command|section)\]")  # Azure DevOps and GitHub colour a line by it
 TEAMCITY = pattern(rb"\[\d\d:\d\d:\d\d\](?: |[a-zA-Z])?:[ \t]{1,8}(?:\[[^\]\n]{1,120}\] )?")
 LINE_NUMBER = pattern(rb" {1,8}\d{1,8}\t")  # of cat -n, nl and less -N
-HTML_OPENS = pattern(rb"(?:<(?:pre|code|samp)(?: [^<>\n]{0,200})?>)+")
+HTML_OPENS = pattern(rb"(?:<(?:pre|code|samp|div|span|p|li|td|tr|tt)(?: [^<>\n]{0,200})?>){1,8}")
 KAGGLE = pattern(rb"\d{1,7}\.\d{1,3}s\t\d{1,9}\t")  # seconds since the notebook began, and the cell
 CI_STREAM = pattern(rb"\d\d[OE][ +]")
 POD = pattern(rb"\[pod/[^\]\s]{1,300}\] ")
@@ -286,6 +288,7 @@ BETWEEN_ENTRIES = pattern(rb"\}\s*\{\s*\"")
 # What is left of such an entry when the log's beginning was cut inside of its text: ... foo\n","stream":"stderr"}, or foo\n",
 STRING_REST = pattern(rb"(?P<body>(?:[^\"\\]|\\.)*?)(?:\\n\",?|(?:\\n)?\"(?:, ?\"[\w@.]{1,40}\": ?.*)?\},?)\s*")
 STRING_BODY = pattern(rb"(?P<body>(?:[^\"\\]|\\.)*)\"")
+CSV_BODY = pattern(rb"(?P<body>[^\"]*(?:\"\"[^\"]*)+)\"(?:,|$)")  # a table's cell, in which quotes are doubled
 STRING_ELEMENT = pattern(rb"\s*\"(?P<body>(?:[^\"\\]|\\.)*)\",?\s*")
 # A line of a JSON document between two of its texts.
 BETWEEN_TEXTS = pattern(rb"\s+\"[\w@./-]{1,80}\": ?(?:-?\d[\d.eE+-]{0,40}|\"(?:[^\"\\]|\\.)*\"|true|false|null|\{\}|\[\]|[{\[])?,?|\s*[{}],?")

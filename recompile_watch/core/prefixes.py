@@ -26,6 +26,7 @@ from recompile_watch.core.prefix_grammar import (
     BREAK,
     COLOURS_END,
     CRI_INSIDE,
+    CSV_BODY,
     DIALECT_INSIDE,
     ENTITY,
     GLOG_INSIDE,
@@ -42,6 +43,7 @@ from recompile_watch.core.prefix_grammar import (
     STRING_ELEMENT,
     STRING_ENTRY,
     STRING_REST,
+    SYSLOG_NEWLINES,
     TAG,
     TORCH_STARTS,
     Piece,
@@ -78,10 +80,11 @@ def peel(raw: bytes) -> list[Piece]:
         carried = _peel_runtime(raw.removesuffix(b"\r"))
         if carried is not None:
             return carried
-    if b"\r" not in raw:
-        return _peel_segment(raw)
-    first, *others = _overwritten(raw)
-    return _peel_segment(first) + _peel_others(Peeling(), first, others)
+    first, *others = _parts(raw)
+    if not others:
+        return _peel_segment(first)
+    is_entry = b"\r" not in raw
+    return _peel_segment(first) + [piece._replace(same_entry=is_entry) for piece in _peel_others(Peeling(), first, others)]
 
 
 def first_line(first: bytes) -> bytes:
@@ -128,6 +131,13 @@ def are_plain(lines: bytes) -> bool:
     if not doubtful.strip(b"&:") and lines.count(b"& ") + lines.count(b": ") == len(doubtful):
         return b":" not in doubtful or NUMBERED.search(b"\n" + lines) is None
     return MAY_PEEL.search(lines) is None
+
+
+def _parts(line: bytes) -> list[bytes]:
+    """The parts of a line that syslog joined or that carriage returns overwrote, one at least."""
+    if b"#012" in line and SYSLOG_NEWLINES.search(line) is not None:
+        return line.split(b"#012")
+    return _overwritten(line) if b"\r" in line else [line]
 
 
 def _overwritten(line: bytes) -> list[bytes]:
@@ -211,7 +221,7 @@ def _split(state: Peeling, raw: bytes) -> list[Piece]:
         quoted = _quoted_at(raw, begin)
         if quoted is not None:
             return pieces + [piece for line in quoted for piece in _split(base.fork(), line)]
-        part = raw[begin:end]
+        part = _unmarked(raw[begin:end], raw[:begin])
         pieces.append(_peel_text(begins[begin].fork(), part.removesuffix(b"\\n") if end == len(raw) else _without_next(part, front).rstrip()))
     return pieces
 
@@ -251,6 +261,9 @@ def _quoted_at(raw: bytes, begin: int) -> list[bytes] | None:
     body = STRING_BODY.match(raw, begin) if raw[begin - 1 : begin] == b'"' else None
     if body is None:
         return None
+    cell = CSV_BODY.match(raw, begin)
+    if cell is not None:
+        return [cell["body"].replace(b'""', b'"')]
     return (json_string(body["body"]) or body["body"]).removesuffix(b"\n").split(b"\n")
 
 
@@ -287,9 +300,21 @@ def _peel_text(state: Peeling, raw: bytes) -> Piece:
     text = raw[position:]
     if text.endswith((b"]", b" for more options.)")):  # the first of them tells of Ray's settings
         text = REPEATED.sub(b"", text)
-    elif text.endswith(b"`") and raw.startswith(b"`"):
-        text = text[:-1]
+    elif text.endswith((b"`", b" |")):
+        text = _unmarked(text, raw[:position].partition(state.torch)[0] if state.torch else raw[:position])
     return state.piece(text)
+
+
+_MARKS = ((b"b'", b"'"), (b"`", b"`"), (b"| ", b" |"))  # of Python's bytes, of code in Markdown and of a table's row
+_MARKED = 20  # bytes between a mark and a prefix: a rank
+
+
+def _unmarked(text: bytes, front: bytes) -> bytes:
+    """The text without a mark at its end that closes the one in front of it."""
+    if b"<br" in text:
+        text = BREAK.sub(b"", text)
+    closing = next((closing for opening, closing in _MARKS if opening in front[-_MARKED:] and text.rstrip().endswith(closing)), b"")
+    return text.rstrip().removesuffix(closing) if closing else text
 
 
 def _peel_layers(state: Peeling, raw: bytes, *, transport_only: bool = False) -> int:

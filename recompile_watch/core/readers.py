@@ -95,7 +95,7 @@ def _read_recompile(source: str, reasons_of: Reasons, record: Record, fields: Fi
         if function is not None and record.texts[0].endswith(function.encode()):
             fields["function"] = None
     if fields["line_no"] is None and GLOG.match(record.head.torch) is not None:  # there torch prints no path without the line
-        fields["file"] = None
+        partial, fields["file"] = partial or fields["file"] is not None, None
     return [sighting(source, record, fields, reasons=tuple(reasons), partial=partial)]
 
 

@@ -79,8 +79,8 @@ class Record:
 
         number: of the line in front of this one. header: what is known to do so in this log.
         """
-        head, is_next = self.head, len(self.texts) == 1 and self.last_line == number
-        if not is_next or head.torch or piece.torch or piece.rank is not None:
+        head, last = self.head, number + 1 if piece.same_entry else number
+        if len(self.texts) > 1 or self.last_line != last or head.torch or piece.torch or piece.rank is not None:
             return False
         if not self.is_unsure and (head.channel, head.rank) == (piece.channel, piece.rank):
             return False

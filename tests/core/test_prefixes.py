@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import itertools
 import json
 import re
@@ -288,3 +289,52 @@ def test_colours_whose_escape_byte_is_shown_or_lost(escape: str) -> None:
         found = [{name: value for name, value in event.items() if name != "at"} for event in events(text)]
         assert found == [{name: value for name, value in event.items() if name != "at"} for event in events(COLOURED)]
     assert [event["kind"] for event in events(COLOURED)] == ["bot_error", "strategy_return", "synthetic_quote"]
+
+
+MARKED = (
+    "Recompiling function step in /srv/a.py:9",
+    "    triggered by the following guard failure(s):",
+    '    - 0/0: Duplicate tensors found: ["x", "y"]',
+)
+PREFIXES = (
+    "V1120 10:28:52.255000 77 torch/_dynamo/guards.py:5396] [0/1] [__recompiles] ",
+    "[rank0]:V1120 10:28:52.255000 77 torch/_dynamo/guards.py:5396] [0/1] [__recompiles] ",
+)
+MARKS: dict[str, Callable[[str], str]] = {
+    "web page, lines": lambda line: f'<div class="line">{html.escape(line)}</div>',
+    "web page, items": lambda line: f'<li><span class="t">{html.escape(line)}</span></li>',
+    "web page, paragraphs": lambda line: f"<p>{html.escape(line)}</p>",
+    "Markdown, code in a list": lambda line: f"- `{line}`",
+    "Python's bytes": lambda line: f"2025-11-20 10:28:53 DEBUG child said {line.encode()!r}",
+    "a table's cell": lambda line: '2025-11-20T10:28:53Z,host,"' + line.replace('"', '""') + '"',
+}
+
+
+@pytest.mark.parametrize("prefix", PREFIXES)
+@pytest.mark.parametrize("mark", MARKS.values(), ids=MARKS)
+def test_marks_around_each_line_are_none_of_it(mark: Callable[[str], str], prefix: str) -> None:
+    """What was opened in front of a line is closed at its end, and belongs to neither."""
+    (event,) = events("".join(mark(prefix + line) + "\n" for line in MARKED))
+    assert (event["function"], event["file"], event["line_no"], event["partial"]) == ("step", "/srv/a.py", 9, False)
+    assert [reason["text"] for reason in event["reasons"]] == ['Duplicate tensors found: ["x", "y"]']
+
+
+@pytest.mark.parametrize("header", ["", "Nov 20 10:28:53 host trainer[77]: "])
+@pytest.mark.parametrize("prefix", [*PREFIXES, "(MainThread) "])
+def test_newlines_that_syslog_spells_out(header: str, prefix: str) -> None:
+    """A record in one line is read as the lines it was."""
+    lines = [prefix + line if "[" in prefix or not number else line for number, line in enumerate(MARKED)]
+    (event,) = events(header + "#012".join(lines) + "\n")
+    assert (event["function"], event["line_no"], event["partial"], len(event["reasons"])) == ("step", 9, False, 1)
+
+
+def test_a_number_sign_is_no_newline() -> None:
+    """A colour among the guards keeps its digits."""
+    line = PREFIXES[0] + MARKED[0] + "\n" + PREFIXES[0] + "    - 0/0: L['colour'] == '#012345'\n"
+    assert [reason["text"] for reason in events(line)[0]["reasons"]] == ["L['colour'] == '#012345'"]
+
+
+def test_an_unknown_mark_makes_it_partial() -> None:
+    """Where the line number cannot be told from what follows, the file is unknown and the event says so."""
+    (event,) = events("".join(f"{PREFIXES[0]}{line}§\n" for line in MARKED))
+    assert (event["file"], event["line_no"], event["partial"]) == (None, None, True)
