@@ -10,6 +10,7 @@ from recompile_watch.core.exception_text import MAX_MESSAGE, hint_of, what_is_wr
 from recompile_watch.core.late import pattern
 from recompile_watch.core.prefix_grammar import GLOG
 from recompile_watch.core.records import Record
+from recompile_watch.core.rules import captures
 from recompile_watch.core.sightings import Fields, Sighting, cut_numbers, decode, sighting, text_or_none
 from recompile_watch.core.stack_frames import StackFrame, frames, user_code, users_own
 from recompile_watch.core.tracebacks import backend_of, failure_of, operation_of
@@ -335,6 +336,10 @@ _LAST_WORDS = pattern(
 
 def _read_limit_error(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
     fields.setdefault("limit", None)
+    cause, chained, last = record.texts[0].rpartition(b"The above exception was the direct cause of the following exception:")
+    again = record.rule.pattern.search(last) if chained and cause else None  # the whole chain in one line
+    if again is not None:
+        fields |= {name: decode(value) for name, value in captures(again).items() if name == "exception" and value is not None}
     return _read_exception(source, reasons_of, record, fields)
 
 

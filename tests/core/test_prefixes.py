@@ -338,3 +338,32 @@ def test_an_unknown_mark_makes_it_partial() -> None:
     """Where the line number cannot be told from what follows, the file is unknown and the event says so."""
     (event,) = events("".join(f"{PREFIXES[0]}{line}§\n" for line in MARKED))
     assert (event["file"], event["line_no"], event["partial"]) == (None, None, True)
+
+
+CHAIN = """Traceback (most recent call last):
+  File "/venv/torch/_dynamo/exc.py", line 727, in unimplemented
+    raise Unsupported(msg, gb_type, skip_frame)
+torch._dynamo.exc.Unsupported: Dynamo recompile limit exceeded
+  Explanation: Dynamo attempted to recompile the code object too many times, exceeding the recompile_limit cache size limit (currently set to 3).
+  Developer debug context: Limit type: recompile_limit
+
+The above exception was the direct cause of the following exception:
+
+Traceback (most recent call last):
+  File "/venv/torch/_dynamo/convert_frame.py", line 2031, in _compile
+    raise FailOnRecompileLimitHit(
+torch._dynamo.exc.FailOnRecompileLimitHit: Hard failure due to fullgraph=True"""
+CHAINS: dict[str, Callable[[str], str]] = {
+    "lines": lambda text: text,
+    "a field": lambda text: json.dumps({"level": "error", "message": text}),
+    "one line": lambda text: text.replace("\n", " "),
+    "one line of syslog": lambda text: text.replace("\n", "#012"),
+}
+
+
+@pytest.mark.parametrize("kept", CHAINS.values(), ids=CHAINS)
+def test_the_last_exception_of_a_chain_counts(kept: Callable[[str], str]) -> None:
+    """Kept as lines, in one field or in one line, a chain is the exception that left the program, with what its cause said."""
+    (event,) = events(kept(CHAIN) + "\n")
+    assert (event["kind"], event["exception"], event["limit"]) == ("recompile_limit_error", "FailOnRecompileLimitHit", 3)
+    assert (event["limit_name"], event["partial"]) == ("recompile_limit", False)
