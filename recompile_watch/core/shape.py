@@ -1,7 +1,7 @@
 """What the first bytes of a source tell about the whole of it: dates, zone, and whether its lines were wrapped or indented."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from itertools import pairwise
 
@@ -62,6 +62,7 @@ _TOGETHER = pattern(
     rb"|Set TORCHDYNAMO_VERBOSE=1 for the internal stack trace|You can suppress this exception and fall back to eager"
 )
 MIN_WRAP, MAX_WRAP = 40, 240
+_CARRIER = pattern(rb"[> \t]{1,80}|[\w.-]{1,60} +\| ")
 _MANY = 3  # lines that go on, where none of them has torch's prefix
 _INDENT_LINES = 200  # by which it is told
 
@@ -71,7 +72,8 @@ class Shape:
     """first_date: the first full date. offset_s: seconds east of UTC of lines without zone, where the log proves it.
     wrap_width: the column at which a terminal or mail program broke the lines, else None. wraps_words: it broke at
     blanks, which are lost, and not in the middle of words. begins: how a line begins that is no rest of another one.
-    indent: the blanks that somebody put in front of every line, as a page or a list wants them; they hide its prefix.
+    indent: the blanks that somebody put in front of every line, as a page or a list wants them; they hide its prefix. Of lines that
+    were wrapped it is also a mark of quoting, or the name of a service.
     front: what else stands in front of every line and hides what it carries. header: what does so in front of the first
     line of each record, in a format that nothing else tells.
     """
@@ -94,7 +96,15 @@ class Shape:
 def shape_of(head: bytes) -> Shape:
     """The shape of a source by its first ``HEAD_BYTES`` bytes."""
     lines = [line.rstrip(b"\r") for line in head.split(b"\n")]
-    first_date, offset = _first_date(head), _offset(head)
+    times = _first_date(head), _offset(head)
+    carrier = _carrier(lines)
+    inside = _shape([line.removeprefix(carrier) for line in lines], *times) if carrier else None
+    if inside is not None and inside.wrap_width is not None:
+        return replace(inside, indent=carrier)
+    return _shape(lines, *times)
+
+
+def _shape(lines: list[bytes], first_date: date | None, offset: int | None) -> Shape:
     longest = max(map(_columns, lines), default=0)
     spaced = max((_columns(line) for line in lines if b" " in line.strip()), default=0)
     if not MIN_WRAP <= spaced <= MAX_WRAP:
@@ -108,6 +118,16 @@ def shape_of(head: bytes) -> Shape:
     if width is None or (header is not None and not any(_seams(lines, width, begins))):  # there a line without a header is no rest of another
         return Shape(first_date, offset, begins=begins, indent=_indent(lines), front=front_of(lines), header=header)
     return Shape(first_date, offset, width, by_words, begins)
+
+
+def _carrier(lines: list[bytes]) -> bytes:
+    """What was put in front of every line, as a quotation, a page's indentation or a service's name are; b"" where lines begin without."""
+    written = [line for line in lines[1:-1] if line.strip(b" \t>")]
+    first, last = min(written, default=b""), max(written, default=b"")
+    match = _CARRIER.match(first) if len(written) >= _MANY else None
+    while match is not None and not last.startswith(match[0]):
+        match = _CARRIER.fullmatch(match[0][:-1])
+    return match[0] if match is not None else b""
 
 
 def _indent(lines: list[bytes]) -> bytes:

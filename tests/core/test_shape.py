@@ -47,3 +47,32 @@ def test_words_that_stand_on_one_line_prove_nothing() -> None:
     """Lines as long as others may stand below a whole message."""
     text = f"{LINES['cudagraph_dynamic_shapes_warning'][:88]}\nstep 1 of 9 is done\nstep 2 of 9 is done\n"
     assert shape_of(text.encode()).wrap_width is None
+
+
+RECOMPILE = """\
+V1122 23:55:10.331000 32496 torch/_dynamo/guards.py:5396] [0/2] [__recompiles] Recompiling function f in /srv/bot/limits.py:5
+V1122 23:55:10.331000 32496 torch/_dynamo/guards.py:5396] [0/2] [__recompiles]     triggered by the following guard failure(s):
+V1122 23:55:10.331000 32496 torch/_dynamo/guards.py:5396] [0/2] [__recompiles]     - 0/1: k == 3    # def f(x,k): return x+k  # bot/limits.py:5 in f
+V1122 23:55:10.331000 32496 torch/_dynamo/guards.py:5396] [0/2] [__recompiles]     - 0/0: k == 2    # def f(x,k): return x+k  # bot/limits.py:5 in f
+W1122 23:55:10.383000 32496 torch/_dynamo/convert_frame.py:1994] [0/3] torch._dynamo hit config.recompile_limit (3)
+W1122 23:55:10.383000 32496 torch/_dynamo/convert_frame.py:1994] [0/3]    function: 'f' (/srv/bot/limits.py:5)
+W1122 23:55:10.383000 32496 torch/_dynamo/convert_frame.py:1994] [0/3]    last reason: 0/2: k == 4
+W1122 23:55:10.383000 32496 torch/_dynamo/convert_frame.py:1994] [0/3] To log all recompilation reasons, use TORCH_LOGS="recompiles".
+W1122 23:55:10.383000 32496 torch/_dynamo/convert_frame.py:1994] [0/3] To diagnose recompilation issues, see https://pytorch.org/docs/main/t.html
+"""
+
+
+@pytest.mark.parametrize("carrier", ["> ", "> > ", "    ", "\t", "bot-1  | "])
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_lines_that_were_broken_inside_of_a_carrier(carrier: str, width: int) -> None:
+    """What stands in front of every piece is taken off first: the pieces are then put together as those without it."""
+    pieces = [line[at : at + width] for line in RECOMPILE.splitlines() for at in range(0, len(line), width)]
+    wrapped = "".join(f"{carrier}{piece}\n" for piece in pieces)
+    for text in (RECOMPILE, "\n".join(pieces) + "\n", wrapped, f"the log of this morning:\n{wrapped}"):
+        found = [(event.kind, event.function, event.file, event.line_no, event.partial) for event in engine_events([text.encode()])]
+        assert found == [(kind, "f", "/srv/bot/limits.py", 5, False) for kind in ("recompile", "recompile_limit_hit")], text
+
+
+def test_many_carriers_are_no_deep_one() -> None:
+    """Lines of nothing but the form of a carrier are read at once."""
+    assert shape_of(b"a | " * 4000 + b"\n" + b"a | " * 4000 + b"\n" + b"a | " * 4000 + b"\n").wrap_width is None
