@@ -12,7 +12,7 @@ _BEGINS = pattern(
 )
 _LINES = (
     rb"\"schema\\*\": ?\\*\"recompile-watch/|\"name\": ?\"recompile-watch\"[,}]",
-    rb"::(?:error|warning|notice) (?:[^\n]{0,4000},)?title=recompile-watch(?:%3A|::)",
+    rb"::(?:error|warning|notice) (?:[^\n:]{0,4000},)?title=recompile-watch(?:%3A|::)",
     rb"<(?:p class=\"says\"|span class=\"(?:where|badge)|div class=\"paste\"|dl class=\"about\"|article class=\"card is-|th scope=\"row\")",
     rb"class=\"f-text\">",
 )
