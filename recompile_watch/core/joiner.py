@@ -243,7 +243,7 @@ class Joiner:
     def _starts_another(self, record: Record, piece: Piece) -> bool:
         if record.indent:
             piece = piece._replace(text=record.dedented(piece.text))
-        if piece.same_entry and not piece.torch and piece.text[:1] > b" " and not record.takes(piece.text):
+        if piece.same_entry and not piece.torch and piece.text[:1] > b" " and not record.takes(piece):
             return self._head(piece) is not None  # what the entry says next
         if record.rule.gives_way and not (piece.torch and piece.text[:1] in (b" ", b"")):
             first = (rule for rule in self._candidates(piece.text) if self._place[rule.id] < self._place[record.rule.id])

@@ -12,7 +12,7 @@ from recompile_watch.core.prefix_grammar import GLOG
 from recompile_watch.core.records import Record
 from recompile_watch.core.rules import captures
 from recompile_watch.core.sightings import Fields, Sighting, cut_numbers, decode, sighting, text_or_none
-from recompile_watch.core.stack_frames import StackFrame, frames, user_code, users_own
+from recompile_watch.core.stack_frames import frames, statement_at, user_code, users_own
 from recompile_watch.core.tracebacks import backend_of, failure_of, operation_of
 
 _CACHED_LINES = 10_000
@@ -170,25 +170,11 @@ def _read_graph_break(source: str, reasons_of: Reasons, record: Record, fields: 
         fields["reason"] = _first_reason_line(reason)
     if (operation := operation_of(message)) is not None:
         fields["operation"] = operation
-    fields |= hint_of(decode(message)) | _statement(message, same[-1:])
+    fields |= hint_of(decode(message)) | statement_at(message, same[-1:])
     is_whole = fields.get("file") is not None or (not record.unterminated and _HINT_WITHOUT_PLACE.search(message) is not None)
     return [sighting(source, record, fields, partial=not is_whole or record.match is None or (record.cut and record.unterminated))]
 
 
-def _statement(message: bytes, stack: list[StackFrame]) -> dict[str, object]:
-    """What the line of code at a break does, as a field of the event, where that decides. stack: the frame that broke."""
-    frame = [rb'File "%s", line %d, in [^\n]{1,200}\n[ \t]{1,80}([^\n]{1,200})' % (re.escape(file.encode()), line) for file, line, _ in stack if line]
-    code = [found for form in frame for found in re.findall(form, message)][-1:]
-    found = next((name for line in code for name, form in _STATEMENTS if form.search(line) is not None), None)
-    return {"statement": found} if found is not None else {}
-
-
-# What is done with the number, or the truth value, that torch would have to read.
-_STATEMENTS = (
-    ("asserts", pattern(rb"^assert\b")),
-    ("branches", pattern(rb"\b(?:if|while|and|or|not)\b(?:(?!:\s).)*(?:\.item\(|\bbool\()")),
-    ("draws_numbers", pattern(rb"\b(?:np|numpy)\.random\.")),
-)
 _HINT_WITHOUT_PLACE = pattern(rb"to include these operations in the captured graph\.\s*\Z")  # torch before 2.6
 _UNFILLED = pattern(rb"(?m)^\s*%s\s*$")
 
@@ -254,7 +240,7 @@ def _read_exception(source: str, reasons_of: Reasons, record: Record, fields: Fi
         fields["exception"] = name.rpartition(".")[2]
     if fields.get("function") is None and (place := user_code(record.sure_message())) is not None:
         fields["file"], fields["line_no"], fields["function"] = place
-        fields |= _statement(record.sure_message(), [place])
+        fields |= statement_at(record.sure_message(), [place])
     fields |= backend_of(record.message()) | hint_of(decode(record.message()), name)
     return [sighting(source, record, fields)]
 

@@ -42,7 +42,7 @@ _WHOLE = pattern(
     rb"|torch\._dynamo hit config\.\w+ \(\d+\)$|function: '[^']+' \(\S+:\d+\)$|File \"\S+\", line \d+, in \S+$"
     rb"|[Ss]kipping cudagraphs due to \S[^\n]* Found from : ?$"
 )
-# Words of torch's that stand together wherever they stand: what lies between two lines of them was broken there.
+# Words of torch's, and the bot's header, that stand together wherever they stand: what lies between two lines of them was broken there.
 _TOGETHER = pattern(
     rb"Unable to hit fast path of CUDAGraphs because|because of pending, uninvoked backwards|outputs from a previous step still require backward"
     rb"|Consider running with torch\.no_grad\(\)|torch\.compiler\.cudagraph_mark_step_begin\(\) before each model invocation"
@@ -60,6 +60,7 @@ _TOGETHER = pattern(
     rb"|compiled with non-empty donated buffers|FX to (?:symbolically |torch\.jit\.)trace a dynamo-optimized function"
     rb"|not currently support double backward"
     rb"|Set TORCHDYNAMO_VERBOSE=1 for the internal stack trace|You can suppress this exception and fall back to eager"
+    rb"|\d\d UTC \| " + _CLOCK + rb" E[SD]T \| " + _CLOCK + rb" NZ[SD]T \| [\w./<>-]{1,120}:[\w<>.]{1,120}:\d{1,6} [A-Z]{4,8} \|"
 )
 MIN_WRAP, MAX_WRAP = 40, 240
 _CARRIER = pattern(rb"[> \t]{1,80}|[\w.-]{1,60} +\| ")

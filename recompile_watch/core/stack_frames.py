@@ -1,5 +1,6 @@
 """Stack frames that a message shows, and which of them is the user's code."""
 
+import re
 from typing import NamedTuple
 
 from recompile_watch.core.late import pattern
@@ -17,6 +18,12 @@ _STACKS = (
     ),
 )
 _OF_TORCH = pattern(r"[\\/](?:site|dist)-packages[\\/]torch[\\/]|(?:^|[\\/])torch[\\/](?:_\w+|nn)[\\/]")
+# What is done with the number, or the truth value, that torch would have to read.
+_STATEMENTS = (
+    ("asserts", pattern(rb"^assert\b")),
+    ("branches", pattern(rb"\b(?:if|while|and|or|not)\b(?:(?!:\s).)*(?:\.item\(|\bbool\()")),
+    ("draws_numbers", pattern(rb"\b(?:np|numpy)\.random\.")),
+)
 
 
 class StackFrame(NamedTuple):
@@ -44,3 +51,11 @@ def user_code(message: bytes) -> StackFrame | None:
     shown = (code for stack in _STACKS if (code := stack.search(message)) is not None)
     stack = next((found for code in shown if (found := frames(code[0]))), None)
     return users_own(stack) if stack else None
+
+
+def statement_at(message: bytes, stack: list[StackFrame]) -> dict[str, object]:
+    """What the line of code at a break does, as a field of the event, where that decides. stack: the frame that broke."""
+    frame = [rb'File "%s", line %d, in [^\n]{1,200}\n[ \t]{1,80}([^\n]{1,200})' % (re.escape(file.encode()), line) for file, line, _ in stack if line]
+    code = [found for form in frame for found in re.findall(form, message)][-1:]
+    found = next((name for line in code for name, form in _STATEMENTS if form.search(line) is not None), None)
+    return {"statement": found} if found is not None else {}

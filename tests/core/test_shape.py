@@ -76,3 +76,16 @@ def test_lines_that_were_broken_inside_of_a_carrier(carrier: str, width: int) ->
 def test_many_carriers_are_no_deep_one() -> None:
     """Lines of nothing but the form of a carrier are read at once."""
     assert shape_of(b"a | " * 4000 + b"\n" + b"a | " * 4000 + b"\n" + b"a | " * 4000 + b"\n").wrap_width is None
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_a_broken_header_of_the_bot_is_put_together(width: int) -> None:
+    """In a log of the bot alone its header tells where lines were broken; a table behind one of its own has its time."""
+    header = "2025-12-09 20:01:06 UTC | 2025-12-09 15:01:06 EST | 2025-12-10 09:01:06 NZDT | backtest_test3_inline.py:_log_table:249 INFO | "
+    plan = "TRADING PLAN (MARKET OPEN PLAN) count=1 | AMD buy/normal avg=0.017 comp=0.017 move=15.573 conf=0.410 last=n/a notes=x"
+    rows = ["  Strategy Return  Sharpe", "  -------- ------- ------", "  Simple   -0.0359 -6.310"]
+    lines = [header + plan, header, "Backtest summary for AAPL (70 simulations)", *rows, header + "a"]
+    wrapped = [line[at : at + width] for line in lines for at in range(0, len(line), width)]
+    events = engine_events([("\n".join(wrapped) + "\n").encode()])
+    assert [(event.kind, event.time) for event in events] == [(kind, "2025-12-09T20:01:06+00:00") for kind in ("plan", "strategy_return")]
+    assert events[0].extra["picks"] == plan.split(" | ")[1]
