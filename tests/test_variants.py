@@ -17,13 +17,10 @@ from tests.variants import SELECTED, VARIANTS, Variant, differences
 
 BOT = "bot-2025-10-30"
 NO_BORDER = "the record's last line and the application's next line (`[app] rank 1 done`) stand on one line: no border is left to see"
-BLANKS = "the bot's own tables are known by their blanks"
 # Cells that cannot be as before, or are not yet: (variant, log) -> why.
 KNOWN: dict[tuple[str, str], str] = {
     ("newlines_to_spaces", "2.5.1/s14_ranks"): NO_BORDER,
     ("whitespace_collapsed", "2.5.1/s14_ranks"): NO_BORDER,
-    ("without_indents", BOT): BLANKS,
-    ("messages_without_indents", BOT): BLANKS,
     ("wrap_words_80", "2.5.1/s14_ranks"): "`[app]` would have fitted on the line before, so it began a line of its own; the unwrapper joins it",
 }
 
