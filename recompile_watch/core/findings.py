@@ -194,8 +194,8 @@ def group_key(event: Event) -> GroupKey:
 
 def decided(event: Event) -> Event:
     """The event with the reason first that made torch compile again."""
-    is_plain = len(event.reasons) < 2 or event.kind not in ("recompile", LIMIT_KIND)
-    return event if is_plain else event._replace(reasons=decisive_first(event.reasons))
+    reasons = decisive_first(event.reasons) if event.kind in ("recompile", LIMIT_KIND) else event.reasons
+    return event if reasons is event.reasons else event._replace(reasons=reasons)
 
 
 def gathered(events: Iterable[Event]) -> list[Group]:

@@ -269,16 +269,21 @@ class Joiner:
     def _opened(self, number: int, offset: int, piece: Piece, before: bytes) -> Record | None:
         head = self._head(piece)
         if head is not None:
-            is_quoted = is_quotation(self._raw, piece.text, before.rpartition(b"\n")[2]) or is_of_report(self._raw)
-            return None if is_quoted else self._record(*head, number, offset, before)
+            return None if self._is_quoted(piece, before) else self._record(*head, number, offset, before)
         if number <= HEAD_LINES:
             for rule, orphan in self._orphans:
                 if rule.event == _ARTIFACT_EVENTS.get(piece.artifact, rule.event) and any(
                     map(orphan.match, (piece.text, piece.tagged, piece.placed))
                 ):
                     return None if is_of_report(self._raw) else self._record(rule, None, piece, number, offset, before)
-        found = None if piece.torch or is_quotation(self._raw, piece.text, before) or is_of_report(self._raw) else self._head_inside(piece)
+        found = None if piece.torch or self._is_quoted(piece, before) else self._head_inside(piece)
         return None if found is None else self._record(*found, number, offset, before, is_unsure=True)
+
+    def _is_quoted(self, piece: Piece, before: bytes) -> bool:
+        """True for a line that only names a message; none that begins as torch's own do."""
+        if piece.torch and self._raw.startswith(piece.torch):
+            return False
+        return is_quotation(self._raw, piece.text, before.rpartition(b"\n")[2]) or is_of_report(self._raw)
 
     def _head(self, piece: Piece) -> tuple[Rule, Match, Piece] | None:
         """The first rule whose record the piece begins, what its pattern finds, and the piece without a header in front of that."""

@@ -75,9 +75,11 @@ def _row(line: str, cuts: Sequence[slice], *, is_last: bool) -> list[str] | None
     name, *values = cells
     if name == "" or name[0] in _JSON:
         return None
+    words = line.split()
+    if words == cells and _VALUE.fullmatch(values[-1]) is not None:  # most rows
+        return cells
     is_torn = any(not line[cut.start - 1 : cut.start].isspace() and line[cut.start : cut.start + 1].strip() for cut in cuts[1:])
     if is_torn or any(" " in value and _are_values(value.split()) for value in values):
-        words = line.split()
         values = words[1 - len(cuts) :]
         return [" ".join(words[: 1 - len(cuts)]), *values] if len(words) >= len(cuts) and _are_values(values) else None
     if any(map(_VALUE.fullmatch, values)):
