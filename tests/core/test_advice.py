@@ -1073,6 +1073,13 @@ def test_a_package_s_code(guards: list[str], function: str, first: str) -> None:
     assert first in {one.advice[0].remedy for one in _told(log)}
 
 
+def test_a_branch_of_a_package_is_none_of_the_program_s() -> None:
+    """What a user can do is leave the call out (measured: 10 breaks became one)."""
+    broken = _broken("Data-dependent branching", "-", file="/v/site-packages/vector_quantize/vq.py", code="if self.initted:")
+    assert [one.remedy for one in broken.advice] == ["leave_package_out", "branch_as_tensor"]
+    assert "in your own code that leads to" in broken.advice[0].where
+
+
 def test_a_failure_under_a_break_is_the_break() -> None:
     """torch logs what failed while it tried the operator, and breaks the graph there: the program goes on."""
     words = "Could not guard on data-dependent expression Eq(u1, 0) (unhinted: Eq(u1, 0))."
