@@ -12,6 +12,7 @@ from recompile_watch.core.events import Reason
 from recompile_watch.core.guard_lines import (
     SIZE,
     TENSOR,
+    TENSOR_EXPECTED,
     buckets_for,
     check_line,
     clone_lines,
@@ -52,7 +53,7 @@ _OF_MODULES = frozenset({"forward", "__call__", "_call_impl", "_wrapped_call_imp
 _GRAPH_INPUT = pattern(r"\b(?:arg|primals_)\d+")
 _EXPRESSION = pattern(r"[\w.\[\]'\"(), +*/%<>=!-]{1,200}")  # one line of code at most, whoever wrote the log
 _LENGTH = pattern(r"(?:not )?len\((?P<source>[^()\n]{1,200})\) [!=<>]")
-_NUMBER_FOR_TENSOR = pattern(r"expected type of '(?P<source>.+)' to be a tensor type, '? ?but found <class '(?:float|int|bool|complex)'>")
+_NUMBER_FOR_TENSOR = pattern(rf"expected type of '(?P<source>.+)' {TENSOR_EXPECTED}<class '(?:float|int|bool|complex)'>")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Guard failures: what torch printed as a reason becomes the guard's own text and the class of its cause.
 
-Source of the forms: the guard classes of torch 2.1 to 2.13 (torch/_dynamo/guards.py, torch/csrc/dynamo/guards.cpp).
+Source of the forms: the guard classes of torch 2.1 to 2.15 (torch/_dynamo/guards.py, torch/csrc/dynamo/guards.cpp).
 A class is only given when the text proves it; ``other`` is the honest answer for everything else.
 """
 
@@ -18,7 +18,7 @@ _PARAMETER_HINT = pattern(r"\.? Guard failed on a parameter, consider using ")
 _KNOWN_END = pattern(
     r"(?:tensor '.{1,300}?' (?:size|stride|rank|dtype|Tensor device index) mismatch(?: at index \d+)?\."
     r" [Ee]xpected (?:device index to be )?\S+?, actual [\w-]+"
-    r"|expected type of '.{1,300}?' to be a tensor type, '? ?but found <class '[^'\n]{1,200}'>"
+    r"|expected type of '.{1,300}?' to be (?:a tensor type, ?'?|<class '[^'\n]{1,200}'>,) ?but found (?:<class '[^'\n]{1,200}'>|a different type)"
     r"|tensor '.{1,300}?' requires_grad mismatch\. expected requires_grad=\d"
     r"|tensor '.{1,300}?' dispatch key set mismatch\. expected DispatchKeySet\([^)]*\), actual DispatchKeySet\([^)]*\)"
     r"|GLOBAL_STATE changed:(?: (?:grad_mode|autocast(?:\(\w+\)_\w+)?|default_dtype|deterministic_algorithms(?:_warn_only)?"

@@ -53,6 +53,8 @@ _STATES = (
     ("tf32", "torch.set_float32_matmul_precision('high')"),
     ("CURRENT_DEVICE", "torch.set_default_device('cuda')"),
 )
+# The type that the guard was made for is named from torch 2.14 on.
+TENSOR_EXPECTED = r"to be (?:a tensor type, ?'?|<class '[^'\n]{1,200}'>,) ?but found "
 _NAME = r"(?P<name>[^']+(?:'\w+'[^']*)*)"
 TENSOR = pattern(
     r"tensor '(?P<source>.+?)' (?:size|strides?|dtype|rank|requires_grad|dispatch key set|(?:Tensor )?device index) mismatch"
@@ -73,10 +75,14 @@ _STRUCTURE = tuple(
             "{name} = {name}.reshape(-1, {name}.shape[-1]).clone()  # always two dimensions, if those in front are batch; reshape the result",
         ),
         (
-            rf"expected type of '{_NAME}' to be a tensor type, '? ?but found <class '[^']*Parameter'>",
+            rf"expected type of '{_NAME}' {TENSOR_EXPECTED}<class '[^']*Parameter'>",
             "{name} = {name}.detach()  # a Tensor in every call: here came a Parameter",
         ),
-        (rf"expected type of '{_NAME}' to be a tensor type", "# {name}: pass a Tensor in every call"),
+        (
+            rf"expected type of '{_NAME}' to be <class '[^']*Parameter'>, but found <class 'torch\.Tensor'>",
+            "# {name}: pass a Tensor in every call, or a Parameter: it was compiled for a Parameter",
+        ),
+        (rf"expected type of '{_NAME}' {TENSOR_EXPECTED}", "# {name}: pass a Tensor in every call"),
         (r"___check_type_id\((?P<name>.+?), \d+\)", _ONE_TYPE),
         (r"(?:type\()?(?P<name>[\w.\[\]']+)(?:\)|\.__class__) ==", _ONE_TYPE),
         (

@@ -276,6 +276,7 @@ def test_a_lone_surrogate_breaks_no_search() -> None:
 
 KEYS = "tensor 'x' dispatch key set mismatch. expected DispatchKeySet({}), actual DispatchKeySet({})"
 TENSOR = "expected type of '{}' to be a tensor type, ' but found <class '{}'>"
+NAMED_TENSOR = "expected type of '{}' to be <class 'torch.Tensor'>, but found <class '{}'>"  # torch 2.14 and later
 CPU, CUDA = "CPU, BackendSelect, ADInplaceOrView, AutogradCPU", "CUDA, BackendSelect, ADInplaceOrView, AutogradCUDA"
 
 
@@ -299,6 +300,8 @@ CPU, CUDA = "CPU, BackendSelect, ADInplaceOrView, AutogradCPU", "CUDA, BackendSe
         ("0/0: x.size()[1] == x.size()[0]", {"kind": "recompile"}, "warmup", "distinct sizes"),
         ("0/0: " + TENSOR.format("o.param_groups[0]['lr']", "float"), {"kind": "recompile"}, "lr_tensor", "group['lr'] = torch.tensor(group['lr'])"),
         ("0/0: " + TENSOR.format("scale", "int"), {"kind": "recompile"}, "tensor_wrap_scalar", "scale = torch.tensor(scale)"),
+        ("0/0: " + NAMED_TENSOR.format("scale", "int"), {"kind": "recompile"}, "tensor_wrap_scalar", "scale = torch.tensor(scale)"),
+        ("0/0: " + NAMED_TENSOR.format("mask", "NoneType"), {"kind": "recompile"}, "stable_arg_structure", "# mask: pass a Tensor"),
         ("0/0: " + TENSOR.format("mask", "NoneType"), {"kind": "recompile"}, "stable_arg_structure", "# mask: pass a Tensor"),
     ],
 )  # fmt: skip
