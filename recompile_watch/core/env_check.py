@@ -21,8 +21,8 @@ from recompile_watch.core.versions import VersionRange
 KIND = "ineffective_setting"
 NOTES = frozenset({"repeated", "dormant"})  # causes that change nothing and mislead nobody for long: notes, not warnings
 MIN_LIKENESS = 0.9
-# With these versions each setting of the table was tried; between two of them nobody looked, so nothing is claimed.
-TRIED = ((2, 3), (2, 5), (2, 7), (2, 9), (2, 13))
+# With these versions each setting of the table was tried (of 2.14 the source was read); between two of them nobody looked, so nothing is claimed.
+TRIED = ((2, 3), (2, 5), (2, 7), (2, 9), (2, 13), (2, 14), (2, 15))
 # Names that look as if they set something about compiling; all others in the file are nobody's business here.
 _OF_TORCH = pattern(r"TORCHDYNAMO_\w+|TORCHINDUCTOR_\w+|TORCH_COMPILE\w*|TORCH_DYNAMO_\w+|TORCH_CUDAGRAPH\w*")
 _SECRET = pattern(r"KEY|SECRET|TOKEN|PASS|CREDENTIAL|ACCOUNT|AUTH|COOKIE|WEBHOOK|DSN", re.IGNORECASE)

@@ -90,9 +90,7 @@ def explained_setting(name: str, catalog: Catalog) -> str:
     if instead is not None:
         return _joined([f"{name}: no torch reads this", _wrapped(instead)])
     if name in catalog.known:
-        return _joined(
-            [f"{name}: an environment variable", _wrapped("torch's compiler reads it (from the source of torch 2.13.0); no remedy needs it.")]
-        )
+        return _joined([f"{name}: an environment variable", _wrapped("torch's compiler reads it (from torch 2.13 to 2.15); no remedy needs it.")])
     setting = catalog.settings[name]
     words = {"env": "an environment variable", "config": "a configuration key", "call": "a function", "argument": "an argument"}[setting.kind]
     parts = [f"{name}: {words}, from torch {setting.since[0]}.{setting.since[1]} on"]

@@ -113,6 +113,10 @@ def test_settings_by_torch_version(tmp_path: Path) -> None:
         == mistakes(tmp_path, line)
         == []
     )
+    newer = "export TORCH_COMPILE_STATIC_SOURCES=L['x']"
+    [found] = mistakes(tmp_path, newer, "--torch-version", "2.14.1")
+    assert found["cause"] == "too_new" and "from 2.15 on" in found["title"]
+    assert mistakes(tmp_path, newer, "--torch-version", "2.15.0") == []
 
 
 def test_no_secret_of_an_env_file_is_shown(tmp_path: Path) -> None:

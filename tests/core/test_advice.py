@@ -274,6 +274,19 @@ def test_a_lone_surrogate_breaks_no_search() -> None:
     assert [one.remedy for one in found] == ["stable_arg_structure", "warmup"]
 
 
+@pytest.mark.parametrize(
+    ("kind", "cause", "said", "first"),
+    [
+        ("compile_error", None, "ValueError: `dynamic` and `dynamic_shapes` cannot both be set. `dynamic_shapes` controls", "one_shape_argument"),
+        ("compile_error", None, "TypeError: compile() got an unexpected keyword argument 'shapes_spec'", "setting_of_version"),
+    ],
+)
+def test_what_torch_2_14_and_later_say(kind: str, cause: str | None, said: str, first: str) -> None:
+    """Messages of torch after 2.13 have the advice of those that they came from, or their own."""
+    found = advise(Story(kind, cause, "f", "/m.py", 1, said, (), frozenset()), CATALOG, ANY_VERSION)
+    assert found[0].remedy == first
+
+
 KEYS = "tensor 'x' dispatch key set mismatch. expected DispatchKeySet({}), actual DispatchKeySet({})"
 TENSOR = "expected type of '{}' to be a tensor type, ' but found <class '{}'>"
 NAMED_TENSOR = "expected type of '{}' to be <class 'torch.Tensor'>, but found <class '{}'>"  # torch 2.14 and later
