@@ -278,6 +278,9 @@ def test_a_lone_surrogate_breaks_no_search() -> None:
     ("kind", "cause", "said", "first"),
     [
         ("compile_error", None, "ValueError: `dynamic` and `dynamic_shapes` cannot both be set. `dynamic_shapes` controls", "one_shape_argument"),
+        ("recompile", "other", "_dynamo_dynamic_range mismatch: expected {_DimRange(dim=0, min=2, max=8)}", "mark_alike"),
+        ("recompile", "other", "_has_dynamo_dim_marking is present on runtime tensor but was absent at compile time", "mark_alike"),
+        ("recompile", "other", "_dynamo_unbacked_indices not a subset: runtime {1} is not a subset of compiled {0}", "mark_alike"),
         ("compile_error", None, "TypeError: compile() got an unexpected keyword argument 'shapes_spec'", "setting_of_version"),
     ],
 )
