@@ -219,6 +219,9 @@ def why_skipped(message: str) -> tuple[str, int | None, bool]:
 _TELLS_OF_SKIP = pattern(r"mutated inputs(?:,| [a-z])")  # somebody's sentence goes on where torch's ends
 
 
+_MARKS_BELOW = pattern(rb"\n[ \t]*[~^]+[ \t]*\Z")  # of the place in the line above
+
+
 def _read_overwritten(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
     """The frames inside ``Stack trace: {…}. To prevent overwriting``; the last one made the output. Of a gradient torch says so."""
     message = record.message()
@@ -229,7 +232,7 @@ def _read_overwritten(source: str, reasons_of: Reasons, record: Record, fields: 
     stack = frames(re.sub(rb"\.\s*$", b"", body[0])) if body[1] else []  # a cut stack does not show its last frame
     if stack:
         fields["file"], fields["line_no"], fields["function"] = stack[-1]
-        code = body[0].rstrip().removesuffix(b".").rpartition(b"\n")[2]
+        code = _MARKS_BELOW.sub(b"", body[0].rstrip().removesuffix(b".")).rpartition(b"\n")[2]
         fields["message"] = decode(code).strip()[:MAX_MESSAGE] if b'File "' not in code else None
     return [sighting(source, record, fields, partial=record.match is None or (not body[1] and b"This can happen" not in message))]
 

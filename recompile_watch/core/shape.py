@@ -48,7 +48,8 @@ _TOGETHER = pattern(
     rb"|Consider running with torch\.no_grad\(\)|torch\.compiler\.cudagraph_mark_step_begin\(\) before each model invocation"
     rb"|dynamic shapes by recording a new graph for each distinct input size|We have observed \d+ distinct sizes"
     rb"|Recording too many CUDAGraphs may lead to extra overhead|Please consider the following options for better performance"
-    rb"|tensor output of CUDAGraphs that has been overwritten by a subsequent run|clone the tensor outside of torch\.compile\(\)"
+    rb"|tensor output of CUDAGraphs that has been overwritten by a subsequent run|clone the tensor outside(?: of)? torch\.compile\(\)"
+    rb"|user-visible output that must remain live across generations|to clone all user-visible tensors that persist across generations"
     rb"|Detected recompile when torch\.compile stance is '\w+'|Hard failure due to fullgraph=True|torch\._dynamo hit config\.\w+ \(\d+\)"
     rb"|Graph break due to unsupported builtin \S+(?: This function is)?|This function is either a Python builtin"
     rb"|flex_attention called without torch\.compile\(\)(?: - this will use)?|torch\.compile (?:takes|took) [\d.]+ s in total"
@@ -59,7 +60,7 @@ _TOGETHER = pattern(
     rb"|which is too old to be supported by the triton GPU compiler|as dynamic but your code specialized it to be a constant"
     rb"|compiled with non-empty donated buffers|FX to (?:symbolically |torch\.jit\.)trace a dynamo-optimized function"
     rb"|not currently support double backward"
-    rb"|Set TORCHDYNAMO_VERBOSE=1 for the internal stack trace|You can suppress this exception and fall back to eager"
+    rb"|Set TORCHDYNAMO_VERBOSE=1 for the (?:internal|full Dynamo) stack trace|You can suppress this exception and fall back to eager"
     rb"|\d\d UTC \| " + _CLOCK + rb" E[SD]T \| " + _CLOCK + rb" NZ[SD]T \| [\w./<>-]{1,120}:[\w<>.]{1,120}:\d{1,6} [A-Z]{4,8} \|"
 )
 MIN_WRAP, MAX_WRAP = 40, 240
