@@ -169,10 +169,12 @@ def _stage_of(module: str, function: str) -> str | None:
     return next((stage for stage, frames in _STAGES if frames.match(place) is not None), None)
 
 
-# What Dynamo met, which torch from 2.7 on names in the explanation only.
+# What Dynamo met, which torch from 2.7 on names in the explanation only; of a module that it notes and breaks on when it is called, why.
 _OPERATION = pattern(
     rb"(?m)^\s*(?:Explanation: [^\n`]{0,120}?(?:builtin(?: operator)?|function|[Oo]perator|enter an?|method) "
     rb"`(?:<function )?(?P<traced>(?:<unknown module>\.)?[^`\s]{1,80}?)\.?(?: at 0x\w+>)?`"
+    rb"|Explanation: Dynamo graph breaks on `(?P<clock>[^`\s()]{1,80})\(\)`"
+    rb"|Explanation: Dynamo determined that a graph break should occur when calling `[^`\n]{1,300}`\. Reason: (?P<delayed>[^\n]{1,200}?)(?:\. |\.?$)"
     rb"|Developer debug context: (?:unsupported operator: (?P<unsupported>\S{1,80})|method: <Logger [^\n>]{1,120}>\.(?P<logged>\w{1,40})))"
 )
 
@@ -182,7 +184,8 @@ def operation_of(message: bytes) -> str | None:
     match = _OPERATION.search(message)
     if match is None:
         return None
-    return f"Logger.{match['logged'].decode()}" if match["logged"] else (match["traced"] or match["unsupported"]).decode("utf-8", "replace")
+    named = match["traced"] or match["unsupported"] or match["clock"] or match["delayed"]
+    return f"Logger.{match['logged'].decode()}" if match["logged"] else named.decode("utf-8", "replace")
 
 
 _BACKEND = pattern(rb"\bBackendCompilerFailed\b: (?:backend='(?P<name>[\w.<>-]{1,80})'|(?P<old>[\w.]{1,80})) raised:?")

@@ -281,6 +281,8 @@ def test_a_lone_surrogate_breaks_no_search() -> None:
         ("recompile", "other", "_dynamo_dynamic_range mismatch: expected {_DimRange(dim=0, min=2, max=8)}", "mark_alike"),
         ("recompile", "other", "_has_dynamo_dim_marking is present on runtime tensor but was absent at compile time", "mark_alike"),
         ("recompile", "other", "_dynamo_unbacked_indices not a subset: runtime {1} is not a subset of compiled {0}", "mark_alike"),
+        ("graph_break", None, "Unsupported function call (delayed): Dynamo does not support RNN, GRU, or LSTM", "allow_rnn"),
+        ("graph_break", None, "Call to a time function: time.perf_counter", "exclude_from_compile"),
         ("compile_error", None, "TypeError: compile() got an unexpected keyword argument 'shapes_spec'", "setting_of_version"),
     ],
 )
