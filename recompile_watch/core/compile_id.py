@@ -1,6 +1,6 @@
 """Compile ids: the bracketed name of one compilation, such as ``[6/8]``.
 
-Format (torch/_guards.py, class CompileId, torch 2.1 to 2.13): ``frame/frame_compile`` with an optional
+Format (torch/_guards.py, class CompileId, torch 2.1 to 2.15): ``frame/frame_compile`` with an optional
 ``_attempt`` suffix when the analysis was restarted, and a ``!n/`` in front under compiled autograd; ``!0`` alone
 is compiled autograd outside any frame.
 """

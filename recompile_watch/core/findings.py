@@ -20,7 +20,7 @@ from recompile_watch.core.rules import SEVERITIES, Rule, Ruleset
 from recompile_watch.core.versions import Version
 from recompile_watch.core.wording import consequence_of, evidence_text, title_of
 
-DEFAULT_LIMIT = 8  # torch._dynamo.config.recompile_limit, unchanged from 2.0 (cache_size_limit) to 2.13
+DEFAULT_LIMIT = 8  # torch._dynamo.config.recompile_limit, unchanged from 2.0 (cache_size_limit) to 2.15
 ALARM_RECOMPILES = 3
 LOOP_BREAKS = 10
 BREAK_KIND = "graph_break"

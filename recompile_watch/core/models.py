@@ -11,7 +11,7 @@ from functools import cached_property
 from recompile_watch.core.events import Event
 from recompile_watch.core.patterns import RESUMED
 
-# What torch.compile takes as mode=; torch/__init__.py, list_mode_options, unchanged from 2.1 to 2.13.
+# What torch.compile takes as mode=; torch/__init__.py, list_mode_options, unchanged from 2.1 to 2.15.
 COMPILED_MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 MODES = ("eager", *COMPILED_MODES)
 DOES = ("disable", "enable", "mode", "backend", "batch", "other")

@@ -8,7 +8,7 @@ Three layers are taken off, from the outside in:
 * *application*: a timestamp, level and logger name put there by the application's own logging.
 * *torch*: the glog prefix of torch 2.2 and later, or the bracket prefix of 2.1 and the torchdynamo of 2022.
 
-Source of torch's formats: torch/_logging/_internal.py (TorchLogsFormatter.format), torch 2.1 to 2.13.
+Source of torch's formats: torch/_logging/_internal.py (TorchLogsFormatter.format), torch 2.1 to 2.15.
 A record of torch repeats its glog prefix on every line, and each line of one record carries the very same bytes.
 """
 

@@ -1,6 +1,6 @@
 """Structured traces (``TORCH_TRACE``): their JSON lines become events.
 
-Format (torch/_logging/structured.py, torch 2.5 to 2.13): a glog prefix, then one JSON object; when it has
+Format (torch/_logging/structured.py, torch 2.5 to 2.15): a glog prefix, then one JSON object; when it has
 ``has_payload``, the payload follows in lines that begin with a TAB. One file per process.
 """
 
