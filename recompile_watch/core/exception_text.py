@@ -93,7 +93,10 @@ _DETAILS = (
     ),
     (pattern(r"\bat \d+:\d+:$"), pattern(r"\n[ \t]{0,80}(?P<error>tmp\d+ = [^\n]{1,200})(?:\n[ \t]{0,200}\^|\s{0,9}\Z)")),
     (pattern(r"\brunning with fake tensors$"), pattern(r"debug context: (?P<error>unsupported operator: \S{1,200})")),
-    (pattern(r"\bexpected size \d+==\d+|wrong number of dimensions"), pattern(r"(?m)^\s{0,20}(?P<error>Error in op: \S{1,120})")),
+    (
+        pattern(r"\bexpected (?:size \d+==\d+|dtype torch\.\w{1,20} but got )|wrong number of dimensions"),
+        pattern(r"(?m)^\s{0,20}(?P<error>Error in op: \S{1,120})"),
+    ),
     (pattern(r"\bNo choices to select\b"), pattern(r"(?m)^\s*(?P<error>target: \S{1,100})")),
     (pattern(r"PTX codegen error:?$"), pattern(r"(?m)^(?P<error>`?ptxas [^\n]{0,200}?\b(?:error|fatal)\s*: [^\n]{1,200})")),
 )
