@@ -3,7 +3,7 @@
 Where a program lets torch's loggers propagate (``propagate = True``, for pytest's caplog or a root handler of its own), each
 record comes in torch's format, then once more so when ``torch._dynamo`` propagates to ``torch``, and at last in the format of
 the application, without torch's prefix (torch 2.13). Only that last one shows that they are copies: a record that stands twice
-in torch's own format may be a paste or a benchmark.
+in torch's own format may be a paste or a benchmark. The report of ``torch._dynamo.explain`` is such a copy of the breaks that were logged.
 """
 
 from collections import deque
@@ -95,7 +95,8 @@ def _said(held: Held) -> Said:
     event = held.event
     first = event.reasons[0].text if event.reasons else None
     extra = (value if isinstance(value, str | int) else None for value in map(event.extra.get, _WORDS))
-    return (held.rule, event.function, event.file, event.line_no, len(event.reasons), first, *extra)
+    who = event.kind if event.kind == "graph_break" else held.rule  # torch._dynamo.explain tells of a break again
+    return (who, event.function, event.file, event.line_no, len(event.reasons), first, *extra)
 
 
 def _may_be_of(event: Event, original: _Printed) -> bool:

@@ -283,7 +283,7 @@ class Joiner:
         """True for a line that only names a message; none that begins as torch's own do."""
         if piece.torch and self._raw.startswith(piece.torch):
             return False
-        return is_quotation(self._raw, piece.text, before.rpartition(b"\n")[2]) or is_of_report(self._raw)
+        return is_quotation(self._raw, piece.text, before.rpartition(b"\n")[2]) or is_of_report(self._raw, before)
 
     def _head(self, piece: Piece) -> tuple[Rule, Match, Piece] | None:
         """The first rule whose record the piece begins, what its pattern finds, and the piece without a header in front of that."""

@@ -28,6 +28,18 @@ To log all recompilation reasons, use TORCH_LOGS="recompiles".
 SKIP = b"skipping cudagraphs due to cpu device (arg0_1)\n"
 V = b"V1120 10:28:52.255000 77 torch/_dynamo/guards.py:5396] [0/1] [__recompiles] "
 W = b"W1120 10:28:52.300000 77 torch/_dynamo/convert_frame.py:1994] [0/1] "
+BREAK = b"""\
+Graph break in user code at /srv/bot/model.py:5
+Graph Break Reason: Encountered graph break when attempting to trace CALL: a function call, e.g. f(x, y):
+
+Call to `torch._dynamo.graph_break()`
+  Explanation: User-inserted graph break. Message: None
+
+User code traceback:
+  File "/srv/bot/model.py", line 5, in step
+    torch._dynamo.graph_break()
+
+"""
 APPLICATIONS = (
     b"%s:torch._dynamo.guards.__recompiles:",
     b"[2025-11-20 10:28:52,255][torch._dynamo.guards][%s] - ",
@@ -80,6 +92,20 @@ def test_what_no_other_handler_printed_counts_again(other: bytes) -> None:
     log = own(V, RECOMPILE) + other
     expected = log.count(b"Recompiling") - (b"MainThread" not in other and b"DEBUG" in other and b"step" in other)
     assert len(events_of_bytes(log, "a.log")) == expected
+
+
+def test_what_explain_reports_was_logged() -> None:
+    """The breaks of its report are those that torch logged in front of it; another one is not."""
+    prefix = b"V1120 10:28:52.255000 77 torch/_dynamo/symbolic_convert.py:5124] [0/0] [__graph_breaks] "
+    report = (
+        b"Graph Count: 2\nGraph Break Count: 1\nOp Count: 2\nBreak Reasons:\n  Break Reason 1:\n    Reason: Call to `torch._dynamo.graph_break()`\n"
+        + (
+            b"  Explanation: User-inserted graph break. Message: None\n    User Stack:\n      <FrameSummary file /srv/bot/model.py, line 5 in step>\n"
+            b"Ops per Graph:\n"
+        )
+    )
+    assert counted(report) == counted(own(prefix, BREAK) + report) == {"graph_break": 1}
+    assert counted(own(prefix, BREAK) + report.replace(b"line 5", b"line 7")) == {"graph_break": 2}
 
 
 def test_a_reading_goes_on_between_the_copies() -> None:
