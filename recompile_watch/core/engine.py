@@ -6,6 +6,7 @@
 from dataclasses import dataclass, field
 
 from recompile_watch.core.bulk import Bulk, BulkReader
+from recompile_watch.core.cells import Cells
 from recompile_watch.core.context import Context, Item
 from recompile_watch.core.detect import Detector
 from recompile_watch.core.lines import LineReader
@@ -95,7 +96,7 @@ class _LogReader:
     """Text logs: blocks to records to sightings, in the order of the records' first lines."""
 
     def __init__(self, source: str, rules: Ruleset, matcher: Matcher | None, shape: Shape, bulk: Bulk | None) -> None:
-        unwrapper = Unwrapper(shape) if shape.wrap_width else None
+        unwrapper = Cells(shape.columns) if shape.columns else Unwrapper(shape) if shape.wrap_width else None
         self._bulk = None if bulk is None or matcher is None else BulkReader(bulk, matcher, source)
         self._lines = LineReader(rules, matcher, unwrapper=unwrapper, bulk=self._bulk, indent=shape.indent, front=shape.front, header=shape.header)
         self._detector = Detector(rules, source, in_bulk=bulk is not None)

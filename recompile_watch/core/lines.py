@@ -9,6 +9,7 @@ import re
 from bisect import bisect_left
 
 from recompile_watch.core.bulk import INDENTED, BulkReader, Found, closes_table
+from recompile_watch.core.cells import Cells
 from recompile_watch.core.joiner import Joiner
 from recompile_watch.core.near import BEFORE_BYTES, lines_before
 from recompile_watch.core.prefix_grammar import SUSPECT
@@ -33,9 +34,9 @@ class LineReader:
     """
 
     def __init__(
-        self, rules: Ruleset, matcher: Matcher | None, *, line: int = 1, offset: int = 0, before: bytes = b"", unwrapper: Unwrapper | None = None,
-        bulk: BulkReader | None = None, indent: bytes = b"", front: "re.Pattern[bytes] | None" = None,
-        header: "re.Pattern[bytes] | None" = None,
+        self, rules: Ruleset, matcher: Matcher | None, *, line: int = 1, offset: int = 0, before: bytes = b"",
+        unwrapper: Unwrapper | Cells | None = None, bulk: BulkReader | None = None, indent: bytes = b"",
+        front: "re.Pattern[bytes] | None" = None, header: "re.Pattern[bytes] | None" = None,
     ) -> None:  # fmt: skip
         """indent, front: what stands in front of every line and is none of it; header: of each record's first one."""
         self.joiner = Joiner(rules, matcher, front, header)
