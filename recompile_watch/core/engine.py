@@ -98,7 +98,9 @@ class _LogReader:
     def __init__(self, source: str, rules: Ruleset, matcher: Matcher | None, shape: Shape, bulk: Bulk | None) -> None:
         unwrapper = Cells(shape.columns) if shape.columns else Unwrapper(shape) if shape.wrap_width else None
         self._bulk = None if bulk is None or matcher is None else BulkReader(bulk, matcher, source)
-        self._lines = LineReader(rules, matcher, unwrapper=unwrapper, bulk=self._bulk, indent=shape.indent, front=shape.front, header=shape.header)
+        self._lines = LineReader(
+            rules, matcher, unwrapper=unwrapper, bulk=self._bulk, indent=shape.indent, front=shape.front, header=shape.header, blank=shape.blank
+        )
         self._detector = Detector(rules, source, in_bulk=bulk is not None)
         self._order = RecordOrder()
         self._in_bulk = BulkOrder()

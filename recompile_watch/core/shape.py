@@ -65,6 +65,7 @@ _TOGETHER = pattern(
 )
 MIN_WRAP, MAX_WRAP = 40, 240
 _CARRIER = pattern(rb"[> \t]{1,80}|[\w.-]{1,60} +\| ")
+_BLANKS = (b"\xc2\xa0", b"&nbsp;")
 _MANY = 3  # lines that go on, where none of them has torch's prefix
 _INDENT_LINES = 200  # by which it is told
 
@@ -78,6 +79,7 @@ class Shape:
     were wrapped it is also a mark of quoting, or the name of a service.
     front: what else stands in front of every line and hides what it carries. header: what does so in front of the first
     line of each record, in a format that nothing else tells. columns: of the table as which the log was exported.
+    blank: what a page put in the place of the blanks, whose literals no line of the log has.
     """
 
     first_date: date | None = None
@@ -89,15 +91,19 @@ class Shape:
     front: "re.Pattern[bytes] | None" = None
     header: "re.Pattern[bytes] | None" = None
     columns: Columns | None = None
+    blank: bytes = b""
 
     @property
     def is_plain(self) -> bool:
         """True when each line stands in it as it was printed."""
-        return self.wrap_width is None and not self.indent and self.front is None and self.header is None and self.columns is None
+        return self == Shape(self.first_date, self.offset_s, begins=self.begins)
 
 
 def shape_of(head: bytes) -> Shape:
     """The shape of a source by its first ``HEAD_BYTES`` bytes."""
+    for blank in _BLANKS:
+        if blank in head and head.count(blank) > head.count(b" "):
+            return replace(shape_of(head.replace(blank, b" ")), blank=blank)
     lines = [line.rstrip(b"\r") for line in head.split(b"\n")]
     times = _first_date(head), _offset(head)
     if (columns := columns_of(head)) is not None:

@@ -90,3 +90,12 @@ def test_lines_of_the_bot_whose_newlines_became_blanks() -> None:
     text = f"{LINES[-1]}\n{analysis}{LINES[-1]}\n"
     assert [event["kind"] for event in _events(text)] == ["synthetic_quote", *["strategy_daily_return"] * 2, "synthetic_quote"]
     assert _events(text.replace("\n", " ").rstrip() + "\n") == _events(text)
+
+
+@pytest.mark.parametrize("blank", ["\u00a0", "&nbsp;"])
+def test_a_page_that_keeps_all_blanks(blank: str) -> None:
+    """Each blank may be one that does not break a line; a cut last line is still told from a whole one."""
+    log = "\n".join(LINES) + "\n"
+    assert _events(log.replace(" ", blank)) == _events(log)
+    cut = log[: log.index("rank mismatch") + 8]
+    assert _events(cut.replace(" ", blank)) == _events(cut)
