@@ -17,10 +17,12 @@ _VARIES = pattern(rb"(?P<number>^ +\d+|\d+)|\b(?:" + b"|".join(MONTH_NAMES) + rb
 _IN_NAME = pattern(rb"(?<=[A-Za-z][A-Za-z])(\\?[-_.]?)\x00")  # "bot-0", "worker2": a number that names the stream
 _ENDS = pattern(rb"(?s:.*)[^\w\x00\x01]")  # behind a sign or a blank, not inside of a word or a number
 _OPENS = pattern(rb"[{`]|\*\*|\bb'|std(?:out|err) ")  # what has its other half behind the message, or is one carrier's grammar as a whole
+_CLOSED = pattern(rb"\\?\{[^{}\"]*\}")  # Airflow names its own place so
 _ANCHOR = pattern(
     rb"\[(?:rank|default)\d+\]:|[VDIWEC]\d{4} \d\d:\d\d:\d\d\.\d+ |\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d,\d+\] (?:\[[\d/_]+\] )?torch"
     rb"|20\d\d-\d\d-\d\d \d\d:\d\d:\d\d (?:UTC|NZ[SD]T) \| |20\d\d-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} \| [A-Z]+ +\| \w"
     rb"|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):torch| {4}triggered by the following guard | {3}function: '"
+    rb"|Traceback \(most recent call last\):| {2}File \"[^\"\n]{1,300}\", line \d+, in "
 )
 _OTHER_GLOG = pattern(rb"[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ (?!torch)[\w./-]+\.\w{1,4}:\d+\] ")  # absl, and servers in C++
 
@@ -34,7 +36,12 @@ def front_of(lines: list[bytes]) -> "re.Pattern[bytes] | None":
     if not before.strip() or b"" in befores or len(written) < MIN_LINES:
         return None
     whole = _form(before)
-    if _ENDS.fullmatch(whole) is None or _shared([*map(_form, written), whole]) != whole or _OPENS.search(whole) or whole.count(b'"') % 2:
+    if (
+        _ENDS.fullmatch(whole) is None
+        or _shared([*map(_form, written), whole]) != whole
+        or _OPENS.search(_CLOSED.sub(b"", whole))
+        or whole.count(b'"') % 2
+    ):
         return None
     escaped = re.escape(whole)
     named = _IN_NAME.sub(rb"\1(\\d+)", escaped)

@@ -99,3 +99,10 @@ def test_a_page_that_keeps_all_blanks(blank: str) -> None:
     assert _events(log.replace(" ", blank)) == _events(log)
     cut = log[: log.index("rank mismatch") + 8]
     assert _events(cut.replace(" ", blank)) == _events(cut)
+
+
+def test_the_runtimes_lines_inside_of_entries() -> None:
+    """An agent without a parser for the container runtime's format carries its lines as text."""
+    raised = ["torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:", "RuntimeError: ptxas fatal: no kernel image", ""]
+    (event,) = _events("".join(json.dumps({"log": f"2025-10-30T09:08:42.123456789Z stderr F {line}", "stream": "stderr"}) + "\n" for line in raised))
+    assert event["message"] == raised[1]
