@@ -7,10 +7,12 @@ whatever numbers, and of something that nothing else looks like.
 
 import re
 
+from recompile_watch.core.carriers import iso_stamp
 from recompile_watch.core.late import pattern
-from recompile_watch.core.prefix_grammar import ANSI, MONTH_NAMES, TAG, Piece
+from recompile_watch.core.prefix_grammar import ANSI, ISO, MONTH_NAMES, TAG, ZONE, Piece
 from recompile_watch.core.prefixes import MAX_FRONT, peel
 
+_TIME = pattern(rb"(?<![\w.:-])" + ISO + ZONE)
 MIN_LINES, MAX_LINES = 2, 200  # by which it is told
 _NUMBER, _MONTH = b"\x00", b"\x01"
 _VARIES = pattern(rb"(?P<number>^ +\d+|\d+)|\b(?:" + b"|".join(MONTH_NAMES) + rb")\b")
@@ -61,6 +63,8 @@ def peel_behind(front: "re.Pattern[bytes]", line: bytes) -> list[Piece]:
     if match is None:
         return peel(line)
     carrier = peel(match[0])[-1]
+    if carrier.stamp is None and (time := _TIME.search(match[0])) is not None:
+        carrier = carrier._replace(stamp=iso_stamp(time[0]))
     return peeled(carrier._replace(channel=joined(carrier.channel, b"-".join(match.groups()))), line[match.end() :])
 
 

@@ -106,3 +106,17 @@ def test_the_runtimes_lines_inside_of_entries() -> None:
     raised = ["torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:", "RuntimeError: ptxas fatal: no kernel image", ""]
     (event,) = _events("".join(json.dumps({"log": f"2025-10-30T09:08:42.123456789Z stderr F {line}", "stream": "stderr"}) + "\n" for line in raised))
     assert event["message"] == raised[1]
+
+
+RAISED = "torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:"
+
+
+@pytest.mark.parametrize(
+    "time", [{"timestamp": "2025-10-30T09:08:42.5Z"}, {"timestamp": 1761815322500}, {"@timestamp": "2025-10-30T09:08:42.5Z", "ptr": "Cl"}]
+)
+def test_a_time_on_a_line_of_its_own(time: dict[str, Any]) -> None:
+    """Entries over several lines: the time in front of a text is its own, not that of the entry before."""
+    entries = [{**time, "message": "step 4"}, {**time, "message": RAISED}, {"level": "info", "message": f"{RAISED} again"}]
+    first, *others = as_json(engine_events([(json.dumps(entries, indent=2) + "\n").encode()]))
+    assert str(first["time"])[:21] == "2025-10-30T09:08:42.5"
+    assert [event["time"] for event in others] == [None] * len(others)

@@ -93,3 +93,10 @@ def test_one_sentence_on_every_line_is_no_front() -> None:
     """A program that quotes torch's message on each of its lines says the same words in front of it; they are its message."""
     lines = [b"monitor: saw torch._dynamo hit config.recompile_limit (8) %d times" % number for number in range(9)]
     assert front_of(lines) is None
+
+
+def test_a_time_with_its_zone_in_a_front_is_the_records() -> None:
+    """Where the record itself shows none, whatever stands around it."""
+    text = _fronted("2025-10-30T09:08:{n:02}.123Z\tINFO\trunner/exec.go:42\t", RAISED)
+    (event,) = as_json(engine_events([text.encode()]))
+    assert str(event["time"]).startswith("2025-10-30T09:08:04.123")
