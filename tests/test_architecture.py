@@ -50,10 +50,11 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
 }
 # The core as it is read: each module imports only those before it.
 READING_ORDER = (
-    "errors", "late", "likeness", "compile_id", "bounds", "events", "causes", "prefix_grammar", "carriers", "layers", "prefixes", "fronts", "headers",
-    "near", "definitions", "rules", "scan", "records", "own_reports", "joiner", "record_order", "times", "printed_version", "shape", "sightings",
+    "errors", "late", "likeness", "compile_id", "bounds", "events", "causes", "prefix_grammar", "carriers", "layers", "prefixes", "fronts",
+    "headers", "cells", "near", "definitions", "rules", "scan", "records", "own_reports", "joiner", "record_order", "times", "printed_version",
+    "shape", "sightings",
     "tables", "rows", "counters", "bulk", "lines", "tracebacks", "exception_text", "stack_frames", "readers", "detect", "trace", "sums", "runs",
-    "same", "context", "engine", "live", "streams", "parts", "window",
+    "same", "handlers", "context", "engine", "live", "streams", "parts", "window",
     "fingerprint", "phases", "modes", "groups", "versions", "patterns", "models", "model_files", "remedies", "env_file", "env_state",
     "env_check", "guard_lines", "advice", "wording", "series", "timeline", "findings", "raised_limits", "drift", "stories", "baseline",
     "acceptance", "candidates", "revisit", "profiles", "decision", "measured", "break_places", "analysis", "members", "statistics", "trials", "gates",

@@ -239,6 +239,11 @@ def json_string(body: bytes) -> bytes | None:
     return text.encode("utf-8", "replace") if isinstance(text, str) else None
 
 
+def json_time(text: bytes) -> Stamp | None:
+    """A time as a JSON log gives it, without the quotes."""
+    return _json_stamp(text.decode("utf-8", "replace"))
+
+
 def digits(stamp: bytes) -> str:
     """A printed time with the separators that ISO 8601 has."""
     return stamp.decode().replace("/", "-").replace("T", " ").replace(",", ".")

@@ -11,7 +11,8 @@ from itertools import takewhile
 from typing import Any, NamedTuple, TypeVar
 
 from recompile_watch.core.counters import DERIVE_MIN_S, derived_latency
-from recompile_watch.core.events import EXTRA_FIELDS, Event, event_from_json, event_to_json, is_accumulated
+from recompile_watch.core.events import EXTRA_FIELDS, Event, event_from_json, event_to_json
+from recompile_watch.core.handlers import Handlers
 from recompile_watch.core.runs import Metrics, Run, Stretch
 from recompile_watch.core.same import (
     BUILT,
@@ -28,6 +29,7 @@ from recompile_watch.core.same import (
     is_same_place,
     may_be_one,
     nearest_first,
+    refused,
     says,
     tells_no_failure,
 )
@@ -67,6 +69,7 @@ class Context:
         self._announced: list[Held] = []
         self._last_failure = -PAIR_BYTES  # offset of the last failed compilation or graph break
         self._logged: Event | None = None  # a failed guard that torch logged, and is about to raise
+        self._handlers = Handlers()
         self._loading: dict[str, Event] = {}
         self._counts: dict[tuple[object, ...], _Window] = {}
 
@@ -79,6 +82,7 @@ class Context:
             "announced": [index for index, item in enumerate(held) if any(item is one for one in self._announced)],
             "last_failure": self._last_failure,
             "logged": None if self._logged is None else event_to_json(self._logged),
+            **self._handlers.state(held),
             "loading": {model: event_to_json(event) for model, event in self._loading.items()},
             "counts": [[list(key), window.calls, window.since.isoformat(), window.symbol, list(window.last)] for key, window in self._counts.items()],
         }
@@ -86,14 +90,15 @@ class Context:
     def resume(self, state: Mapping[str, Any]) -> None:
         """Goes on where an earlier reading stopped. Raises KeyError, TypeError or ValueError when it is no such state."""
         self._times.resume(state["times"])
-        held = []
+        held: list[Held] = []
         for event, rule, waits, drop, *channel in state["held"]:
             item = Held(event_from_json(event), rule, channel[0].encode("latin-1") if channel else b"")
             item.waits, item.drop = waits, drop
             held.append(item)
-            if item.waits and (item.event.kind == "recompile" or item.rule.endswith(".item")):
+            if item.waits and state.get("doubtful") != len(held) - 1 and (item.event.kind == "recompile" or item.rule.endswith(".item")):
                 self._waiting[item.process] = item
         self._queue.extend(held)
+        self._handlers.resume(state, held)
         self._announced = [held[index] for index in state["announced"]]
         self._last_failure = int(state["last_failure"])
         self._logged = None if state.get("logged") is None else event_from_json(state["logged"])
@@ -126,7 +131,7 @@ class Context:
                 case _:
                     before, after = item.event[:4], item.event[5:]
                     event = Event._make((*before, self._times.resolve(item.stamp, item.outer_stamp), *after))
-                    self._queue.extend(self._complete(Held(event, item.rule, item.channel)))
+                    self._queue.extend(self._complete(Held(event, item.rule, item.channel, is_torchs=item.is_torchs)))
             ready += self._release(offset_of(item))
         return ready
 
@@ -207,6 +212,14 @@ class Context:
         return ready
 
     def _complete(self, held: Held) -> list[Held]:
+        if self._handlers.is_copy(held):
+            return []
+        if (counts := self._handlers.no_copy()) is not None:
+            counts.waits = False
+            counts.drop = not self._counted(counts)
+        return [held] if self._handlers.is_doubtful(held) else self._counted(held)
+
+    def _counted(self, held: Held) -> list[Held]:
         event, rule = held.event, held.rule
         if event.kind in ("graph_break", "compile_error", "recompile_limit_error"):
             is_tail = (rule in TAILS or tells_no_failure(event, rule)) and event.offset - self._last_failure < PAIR_BYTES
@@ -273,7 +286,7 @@ class Context:
         if before is not None:
             before.waits = False
             if event.kind == "recompile_limit_hit" and is_refused_by(before.event, event):
-                before.event = before.event._replace(extra={**before.event.extra, "refused": True, **_which(event)})
+                before.event = refused(before.event, event)
             elif before.rule.endswith(".item") and event.kind == "graph_break" and is_same_place(before.event, event):
                 before.drop = True
         if held.rule == "torch.recompile_error":
@@ -370,12 +383,6 @@ def _each(item: Held | TableRows | Sums | Stretch) -> list[Held]:
         case Stretch():
             return [Held(event, "context.stretch") for event in item.events()]
     return []
-
-
-def _which(hit: Event) -> dict[str, object]:
-    """The name of a limit that is not the usual one, for the recompile that it refused."""
-    name = hit.extra.get("limit_name")
-    return {"limit_name": name} if is_accumulated(name) else {}
 
 
 def _keep(found: dict[_K, _V], key: _K, value: _V, most: int) -> None:

@@ -6,10 +6,10 @@
 from dataclasses import dataclass, field
 
 from recompile_watch.core.bulk import Bulk, BulkReader
+from recompile_watch.core.cells import Cells
 from recompile_watch.core.context import Context, Item
 from recompile_watch.core.detect import Detector
 from recompile_watch.core.lines import LineReader
-from recompile_watch.core.own_reports import is_report
 from recompile_watch.core.printed_version import printed_version
 from recompile_watch.core.record_order import RecordOrder
 from recompile_watch.core.records import Record
@@ -43,7 +43,7 @@ class SourceEngine:
         self._source, self._rules, self._matcher, self._options, self._bulk = source, rules, matcher, options, bulk
         self._head: list[bytes] = []
         self._head_bytes = 0
-        self._reader: _LogReader | TraceReader | _ReportReader | None = None
+        self._reader: _LogReader | TraceReader | None = None
         self._context = Context(TimeResolver(options))
         self._read = 0
         self._printed_version: str | None = None
@@ -87,8 +87,6 @@ class SourceEngine:
         self._context = Context(TimeResolver(self._options, shape.first_date, shape.offset_s))
         if is_trace(held):
             self._reader = TraceReader(self._source)
-        elif is_report(held):
-            self._reader = _ReportReader()
         else:
             self._reader = _LogReader(self._source, self._rules, self._matcher, shape, self._bulk)
         return self._context.push(self._reader.feed(held)) if held else []
@@ -98,9 +96,11 @@ class _LogReader:
     """Text logs: blocks to records to sightings, in the order of the records' first lines."""
 
     def __init__(self, source: str, rules: Ruleset, matcher: Matcher | None, shape: Shape, bulk: Bulk | None) -> None:
-        unwrapper = Unwrapper(shape) if shape.wrap_width else None
+        unwrapper = Cells(shape.columns) if shape.columns else Unwrapper(shape) if shape.wrap_width else None
         self._bulk = None if bulk is None or matcher is None else BulkReader(bulk, matcher, source)
-        self._lines = LineReader(rules, matcher, unwrapper=unwrapper, bulk=self._bulk, indent=shape.indent, front=shape.front, header=shape.header)
+        self._lines = LineReader(
+            rules, matcher, unwrapper=unwrapper, bulk=self._bulk, indent=shape.indent, front=shape.front, header=shape.header, blank=shape.blank
+        )
         self._detector = Detector(rules, source, in_bulk=bulk is not None)
         self._order = RecordOrder()
         self._in_bulk = BulkOrder()
@@ -128,24 +128,6 @@ class _LogReader:
         if self._bulk is None:
             return [*seen]
         return added_up(seen, *self._in_bulk.ordered(*self._lines.in_bulk(), still_open), self._bulk.source)
-
-
-class _ReportReader:
-    """Reads past a report of our own: its lines are counted, and none is an event."""
-
-    def __init__(self) -> None:
-        self.lines = 0
-        self.unread: dict[str, int] = {}
-
-    def feed(self, block: bytes) -> list[Seen]:
-        self.lines += block.count(b"\n")
-        return []
-
-    def settle(self) -> list[Seen]:
-        return []
-
-    def end(self) -> list[Seen]:
-        return []
 
 
 class BulkOrder:

@@ -7,20 +7,24 @@ whatever numbers, and of something that nothing else looks like.
 
 import re
 
+from recompile_watch.core.carriers import iso_stamp
 from recompile_watch.core.late import pattern
-from recompile_watch.core.prefix_grammar import ANSI, MONTH_NAMES, TAG, Piece
+from recompile_watch.core.prefix_grammar import ANSI, ISO, MONTH_NAMES, TAG, ZONE, Piece
 from recompile_watch.core.prefixes import MAX_FRONT, peel
 
+_TIME = pattern(rb"(?<![\w.:-])" + ISO + ZONE)
 MIN_LINES, MAX_LINES = 2, 200  # by which it is told
 _NUMBER, _MONTH = b"\x00", b"\x01"
 _VARIES = pattern(rb"(?P<number>^ +\d+|\d+)|\b(?:" + b"|".join(MONTH_NAMES) + rb")\b")
 _IN_NAME = pattern(rb"(?<=[A-Za-z][A-Za-z])(\\?[-_.]?)\x00")  # "bot-0", "worker2": a number that names the stream
 _ENDS = pattern(rb"(?s:.*)[^\w\x00\x01]")  # behind a sign or a blank, not inside of a word or a number
 _OPENS = pattern(rb"[{`]|\*\*|\bb'|std(?:out|err) ")  # what has its other half behind the message, or is one carrier's grammar as a whole
+_CLOSED = pattern(rb"\\?\{[^{}\"]*\}")  # Airflow names its own place so
 _ANCHOR = pattern(
     rb"\[(?:rank|default)\d+\]:|[VDIWEC]\d{4} \d\d:\d\d:\d\d\.\d+ |\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d,\d+\] (?:\[[\d/_]+\] )?torch"
     rb"|20\d\d-\d\d-\d\d \d\d:\d\d:\d\d (?:UTC|NZ[SD]T) \| |20\d\d-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} \| [A-Z]+ +\| \w"
     rb"|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):torch| {4}triggered by the following guard | {3}function: '"
+    rb"|Traceback \(most recent call last\):| {2}File \"[^\"\n]{1,300}\", line \d+, in "
 )
 _OTHER_GLOG = pattern(rb"[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ (?!torch)[\w./-]+\.\w{1,4}:\d+\] ")  # absl, and servers in C++
 
@@ -34,7 +38,12 @@ def front_of(lines: list[bytes]) -> "re.Pattern[bytes] | None":
     if not before.strip() or b"" in befores or len(written) < MIN_LINES:
         return None
     whole = _form(before)
-    if _ENDS.fullmatch(whole) is None or _shared([*map(_form, written), whole]) != whole or _OPENS.search(whole) or whole.count(b'"') % 2:
+    if (
+        _ENDS.fullmatch(whole) is None
+        or _shared([*map(_form, written), whole]) != whole
+        or _OPENS.search(_CLOSED.sub(b"", whole))
+        or whole.count(b'"') % 2
+    ):
         return None
     escaped = re.escape(whole)
     named = _IN_NAME.sub(rb"\1(\\d+)", escaped)
@@ -54,6 +63,8 @@ def peel_behind(front: "re.Pattern[bytes]", line: bytes) -> list[Piece]:
     if match is None:
         return peel(line)
     carrier = peel(match[0])[-1]
+    if carrier.stamp is None and (time := _TIME.search(match[0])) is not None:
+        carrier = carrier._replace(stamp=iso_stamp(time[0]))
     return peeled(carrier._replace(channel=joined(carrier.channel, b"-".join(match.groups()))), line[match.end() :])
 
 

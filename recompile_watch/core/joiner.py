@@ -17,7 +17,7 @@ from functools import partial
 
 from recompile_watch.core.fronts import again, inside, joined, peel_behind, with_tag
 from recompile_watch.core.headers import MAX_FRONT, behind_front, behind_header
-from recompile_watch.core.near import stamp_before
+from recompile_watch.core.near import stamp_before, stamp_beside
 from recompile_watch.core.own_reports import is_of_report
 from recompile_watch.core.prefix_grammar import BETWEEN_TEXTS, BYTE_LIST, TAG, Piece
 from recompile_watch.core.prefixes import is_quotation, peel
@@ -283,7 +283,7 @@ class Joiner:
         """True for a line that only names a message; none that begins as torch's own do."""
         if piece.torch and self._raw.startswith(piece.torch):
             return False
-        return is_quotation(self._raw, piece.text, before.rpartition(b"\n")[2]) or is_of_report(self._raw)
+        return is_quotation(self._raw, piece.text, before.rpartition(b"\n")[2]) or is_of_report(self._raw, before)
 
     def _head(self, piece: Piece) -> tuple[Rule, Match, Piece] | None:
         """The first rule whose record the piece begins, what its pattern finds, and the piece without a header in front of that."""
@@ -348,6 +348,8 @@ class Joiner:
         self, rule: Rule, match: Match | None, piece: Piece, number: int, offset: int, before: bytes, *, is_unsure: bool = False
     ) -> Record:  # fmt: skip
         stamp = stamp_before(self._peel, piece, before) if rule.after_blank and before else piece.stamp
+        if stamp is None and before and self._raw.lstrip()[:1] == b'"':
+            stamp = stamp_beside(before)
         at, size = [(number, offset)], len(piece.text)
         record = Record(rule, match, number, offset, piece, stamp, [piece.text], at, last_line=self._number, size=size, lead=self._raw, before=before)
         self._records += 1

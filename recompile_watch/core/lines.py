@@ -9,6 +9,7 @@ import re
 from bisect import bisect_left
 
 from recompile_watch.core.bulk import INDENTED, BulkReader, Found, closes_table
+from recompile_watch.core.cells import Cells
 from recompile_watch.core.joiner import Joiner
 from recompile_watch.core.near import BEFORE_BYTES, lines_before
 from recompile_watch.core.prefix_grammar import SUSPECT
@@ -33,14 +34,15 @@ class LineReader:
     """
 
     def __init__(
-        self, rules: Ruleset, matcher: Matcher | None, *, line: int = 1, offset: int = 0, before: bytes = b"", unwrapper: Unwrapper | None = None,
-        bulk: BulkReader | None = None, indent: bytes = b"", front: "re.Pattern[bytes] | None" = None,
-        header: "re.Pattern[bytes] | None" = None,
+        self, rules: Ruleset, matcher: Matcher | None, *, line: int = 1, offset: int = 0, before: bytes = b"",
+        unwrapper: Unwrapper | Cells | None = None, bulk: BulkReader | None = None, indent: bytes = b"",
+        front: "re.Pattern[bytes] | None" = None, header: "re.Pattern[bytes] | None" = None,
+        blank: bytes = b"",
     ) -> None:  # fmt: skip
-        """indent, front: what stands in front of every line and is none of it; header: of each record's first one."""
+        """indent, front: what stands in front of every line and is none of it; header: of each record's first one. blank: see ``Shape``."""
         self.joiner = Joiner(rules, matcher, front, header)
-        self._unwrapper, self._indent = unwrapper, indent
-        self._bulk = bulk if unwrapper is None else None
+        self._unwrapper, self._indent, self._blank = unwrapper, indent, blank
+        self._bulk = bulk if unwrapper is None and not blank else None
         self._rows: list[Rows] = []
         self._tables: list[TableRows] = []
         self._looked_at: list[tuple[int, int]] = []
@@ -182,7 +184,7 @@ class LineReader:
         return taken
 
     def _must_look(self) -> bool:
-        return self._number <= HEAD_LINES or self._unwrapper is not None or self.joiner.wants_every_line()
+        return self._number <= HEAD_LINES or self._unwrapper is not None or self._blank != b"" or self.joiner.wants_every_line()
 
     def _awaited(self, region: bytes, position: int, limit: int) -> int:
         """The next line that goes on with an open torch record, or ``limit``."""
@@ -213,6 +215,8 @@ class LineReader:
             return []
         if not self._offset:
             raw = first_line(raw)
+        if self._blank:
+            raw = raw.replace(self._blank, b" ")
         if self._indent:
             raw = raw.removeprefix(self._indent)
         if self._unwrapper is not None:
@@ -220,7 +224,7 @@ class LineReader:
             return [record for number, offset, text in logical for record in self._whole(number, offset, text, self._offset - offset - 1)]
         opens = self._drained_from is None or self._offset < self._drained_from
         before = self._lines_before(region, start) if opens else b""
-        closed = self.joiner.line(self._number, self._offset, raw, before, opens=opens, terminated=terminated)
+        closed = self.joiner.line(self._number, self._offset, raw, before, opens=opens, terminated=terminated, size=stop - start)
         if not opens and any(record.last_line == self._number for record in (*self.joiner.open, *closed)):
             self.taken.append(self._offset)
         return closed
@@ -242,7 +246,7 @@ class LineReader:
     def _run(self, region: bytes, position: int, closed: list[Record]) -> int:
         """Takes at once the lines that plainly go on with the only open record; where they end."""
         opened = self.joiner.open
-        if len(opened) != 1 or self._drained_from is not None or self._unwrapper is not None or self.joiner.is_carrying:
+        if len(opened) != 1 or self._drained_from is not None or self._unwrapper is not None or self._blank or self.joiner.is_carrying:
             return position
         record = opened[0]
         if record.rule.indented and not record.head.torch:

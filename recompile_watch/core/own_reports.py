@@ -1,21 +1,18 @@
 """What recompile-watch itself has printed: its reports quote torch's messages, and no line of them is one.
 
-A job's log holds the report that the job printed, and a folder of logs the reports that were made of it. A file that is a report as a whole
-is known by its beginning, a line of one by what only these reports have: their schema, their annotations' title, their columns.
+A job's log holds the report that the job printed, and a folder of logs the reports that were made of it. A line of one is known by what
+only these reports have: their schema, their annotations' title, their columns; what Markdown shows to be pasted, by its title.
 """
 
 from recompile_watch.core.late import pattern
 
-_BEGINS = pattern(
-    rb"# torch\.compile: \w+\r?\n\r?\nrecompile-watch \d[\w.+-]*, \d{4}-|\{\s+\"schema\": ?\"recompile-watch/"
-    rb"|<!DOCTYPE html>[^\0]{0,4000}?<meta name=\"generator\" content=\"recompile-watch "
-)
 _LINES = (
     rb"\"schema\\*\": ?\\*\"recompile-watch/|\"name\": ?\"recompile-watch\"[,}]",
     rb"::(?:error|warning|notice) (?:[^\n:]{0,4000},)?title=recompile-watch(?:%3A|::)",
     rb"<(?:p class=\"says\"|span class=\"(?:where|badge)|div class=\"paste\"|dl class=\"about\"|article class=\"card is-|th scope=\"row\")",
     rb"class=\"f-text\">",
 )
+_TITLE_BYTES = 1000
 # The same at the beginning of a line, or behind what carries it: evidence, a title, and what quotes the message in a line to paste.
 _BEGINNINGS = (
     rb"line \d{1,9} of [^\n:]{1,300}: | {10}(?:line \d{1,9}|[^\s:]{1,200}:\d{1,9})  \S|[> ] {1,9}\d{1,9} \| ",
@@ -25,13 +22,9 @@ _BEGINNINGS = (
     rb"torch\.compiler\.set_stance\(\"force_eager\"\)  # then",
 )
 _LINE = pattern(b"|".join(_LINES) + rb"|(?:^|[Z|>] ?)(?:" + b"|".join(_BEGINNINGS) + b")")
+_TO_PASTE = pattern(rb"\*\*(?:Do this|Or): [^\n]{1,300}\*\*(?: \(then restart\))?\r?\n[^\n]{0,200}\n[^\n]{0,200}```\r?\Z")
 
 
-def is_report(head: bytes) -> bool:
-    """True when a file begins as a report for a page does."""
-    return _BEGINS.match(head) is not None
-
-
-def is_of_report(line: bytes) -> bool:
-    """True for a line of a report, whatever carries it."""
-    return _LINE.search(line) is not None
+def is_of_report(line: bytes, before: bytes = b"") -> bool:
+    """True for a line of a report, whatever carries it. before: the lines in front of it."""
+    return _LINE.search(line) is not None or (before.endswith((b"```", b"```\r")) and _TO_PASTE.search(before[-_TITLE_BYTES:]) is not None)

@@ -164,6 +164,7 @@ def _peel_runtime(raw: bytes) -> list[Piece] | None:
     return None if lines[0] is None else [piece for pieces in lines for piece in pieces or ()]
 
 
+_RUNTIME_BYTES = 48  # what the container runtime puts in front of a line ends before them
 _NO_HEADER_INSIDE = (-1, 19, 23)  # where the first bar of the bot's headers stands when nothing stands in front of them
 _HEADER_BARS = 5  # more than a line of the bot has, but for its compact form
 _ARRAY = (b'[{"', b'[ {"')
@@ -351,7 +352,9 @@ def _peel_carried(carried: Carried, outer: Peeling | None = None) -> list[Piece]
             found = [state.piece(line)._replace(continues=True)]
         else:
             first, *others = _overwritten(line)
-            found = _split(state.fork(), first) + _peel_others(state, first, others)
+            # An agent that takes the container runtime's lines for text carries them as they stand.
+            nested = _peel_nested(state.fork(), first) if b" std" in first[:_RUNTIME_BYTES] else None
+            found = (nested or _split(state.fork(), first)) + _peel_others(state, first, others)
         if found[0].carrier is None:
             found[0] = found[0]._replace(carried=line, carrier=carrier)
         pieces += [piece._replace(same_entry=piece.same_entry or number > 0) for piece in found]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from recompile_watch.core.compile_id import without_attempt
-from recompile_watch.core.events import Event
+from recompile_watch.core.events import Event, is_accumulated
 
 HOLD_BYTES = 1 << 20  # the warning of a refused recompile follows at once; other ranks may print between
 PAIR_BYTES = 1 << 16
@@ -42,10 +42,11 @@ Process = tuple[bytes, int | None, int | None]  # channel, rank and pid
 class Held:
     """An event that waits for the next one of its process. ``drop`` takes it out again."""
 
-    __slots__ = ("channel", "drop", "event", "rule", "waits")
+    __slots__ = ("channel", "drop", "event", "is_torchs", "rule", "waits")
 
-    def __init__(self, event: Event, rule: str, channel: bytes = b"") -> None:
-        self.event, self.rule, self.channel, self.waits, self.drop = event, rule, channel, False, False
+    def __init__(self, event: Event, rule: str, channel: bytes = b"", *, is_torchs: bool = False) -> None:
+        """is_torchs: see ``Sighting``."""
+        self.event, self.rule, self.channel, self.waits, self.drop, self.is_torchs = event, rule, channel, False, False, is_torchs
 
     @property
     def process(self) -> Process:
@@ -125,6 +126,13 @@ def is_refused_by(recompile: Event, hit: Event) -> bool:
     if hit.function is not None and (recompile.function, recompile.file, recompile.line_no) != (hit.function, hit.file, hit.line_no):
         return recompile.function is None and _same_compile(recompile, hit)
     return _same_compile(recompile, hit)
+
+
+def refused(recompile: Event, hit: Event) -> Event:
+    """The recompile that this limit refused; a limit that is not the usual one is named."""
+    name = hit.extra.get("limit_name")
+    named = {"limit_name": name} if is_accumulated(name) else {}
+    return recompile._replace(extra={**recompile.extra, "refused": True, **named})
 
 
 def _same_compile(one: Event, other: Event) -> bool:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from itertools import pairwise
 
+from recompile_watch.core.cells import Columns, columns_of
 from recompile_watch.core.fronts import front_of
 from recompile_watch.core.headers import own_header
 from recompile_watch.core.late import pattern
@@ -65,6 +66,7 @@ _TOGETHER = pattern(
 )
 MIN_WRAP, MAX_WRAP = 40, 240
 _CARRIER = pattern(rb"[> \t]{1,80}|[\w.-]{1,60} +\| ")
+_BLANKS = (b"\xc2\xa0", b"&nbsp;")
 _MANY = 3  # lines that go on, where none of them has torch's prefix
 _INDENT_LINES = 200  # by which it is told
 
@@ -77,7 +79,8 @@ class Shape:
     indent: the blanks that somebody put in front of every line, as a page or a list wants them; they hide its prefix. Of lines that
     were wrapped it is also a mark of quoting, or the name of a service.
     front: what else stands in front of every line and hides what it carries. header: what does so in front of the first
-    line of each record, in a format that nothing else tells.
+    line of each record, in a format that nothing else tells. columns: of the table as which the log was exported.
+    blank: what a page put in the place of the blanks, whose literals no line of the log has.
     """
 
     first_date: date | None = None
@@ -88,17 +91,24 @@ class Shape:
     indent: bytes = b""
     front: "re.Pattern[bytes] | None" = None
     header: "re.Pattern[bytes] | None" = None
+    columns: Columns | None = None
+    blank: bytes = b""
 
     @property
     def is_plain(self) -> bool:
         """True when each line stands in it as it was printed."""
-        return self.wrap_width is None and not self.indent and self.front is None and self.header is None
+        return self == Shape(self.first_date, self.offset_s, begins=self.begins)
 
 
 def shape_of(head: bytes) -> Shape:
     """The shape of a source by its first ``HEAD_BYTES`` bytes."""
+    for blank in _BLANKS:
+        if blank in head and head.count(blank) > head.count(b" "):
+            return replace(shape_of(head.replace(blank, b" ")), blank=blank)
     lines = [line.rstrip(b"\r") for line in head.split(b"\n")]
     times = _first_date(head), _offset(head)
+    if (columns := columns_of(head)) is not None:
+        return Shape(*times, columns=columns)
     carrier = _carrier(lines)
     inside = _shape([line.removeprefix(carrier) for line in lines], *times) if carrier else None
     if inside is not None and inside.wrap_width is not None:

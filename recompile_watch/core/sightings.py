@@ -15,13 +15,16 @@ _NOT_EXTRA = frozenset({"function", "file", "line_no", "compile_id", "reason", "
 
 
 class Sighting(NamedTuple):
-    """An event that still lacks its time, with the times as printed, and the channel on which it came (see ``Piece``)."""
+    """An event that still lacks its time, with the times as printed, and the channel on which it came (see ``Piece``).
+
+    is_torchs: torch's own prefix stood in front of it.
+    """
 
     event: Event
     stamp: Stamp | None
     outer_stamp: Stamp | None
     rule: str
-    headed: bool
+    is_torchs: bool
     channel: bytes = b""
 
 
@@ -74,7 +77,7 @@ def sighting(
         rule.event, source, line, offset, None, rank, head.pid, text_or_none(compile_id), text_or_none(fields.get("function")),
         text_or_none(fields.get("file")), line_no if isinstance(line_no, int) else None, reasons, partial, extra_fields(rule, fields),
     )  # fmt: skip
-    return Sighting(event, record.stamp, head.outer_stamp, rule.id, head.headed, head.channel)
+    return Sighting(event, record.stamp, head.outer_stamp, rule.id, bool(head.torch), head.channel)
 
 
 def extra_fields(rule: Rule, fields: Mapping[str, object]) -> Fields:

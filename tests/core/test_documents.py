@@ -90,3 +90,33 @@ def test_lines_of_the_bot_whose_newlines_became_blanks() -> None:
     text = f"{LINES[-1]}\n{analysis}{LINES[-1]}\n"
     assert [event["kind"] for event in _events(text)] == ["synthetic_quote", *["strategy_daily_return"] * 2, "synthetic_quote"]
     assert _events(text.replace("\n", " ").rstrip() + "\n") == _events(text)
+
+
+@pytest.mark.parametrize("blank", ["\u00a0", "&nbsp;"])
+def test_a_page_that_keeps_all_blanks(blank: str) -> None:
+    """Each blank may be one that does not break a line; a cut last line is still told from a whole one."""
+    log = "\n".join(LINES) + "\n"
+    assert _events(log.replace(" ", blank)) == _events(log)
+    cut = log[: log.index("rank mismatch") + 8]
+    assert _events(cut.replace(" ", blank)) == _events(cut)
+
+
+def test_the_runtimes_lines_inside_of_entries() -> None:
+    """An agent without a parser for the container runtime's format carries its lines as text."""
+    raised = ["torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:", "RuntimeError: ptxas fatal: no kernel image", ""]
+    (event,) = _events("".join(json.dumps({"log": f"2025-10-30T09:08:42.123456789Z stderr F {line}", "stream": "stderr"}) + "\n" for line in raised))
+    assert event["message"] == raised[1]
+
+
+RAISED = "torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:"
+
+
+@pytest.mark.parametrize(
+    "time", [{"timestamp": "2025-10-30T09:08:42.5Z"}, {"timestamp": 1761815322500}, {"@timestamp": "2025-10-30T09:08:42.5Z", "ptr": "Cl"}]
+)
+def test_a_time_on_a_line_of_its_own(time: dict[str, Any]) -> None:
+    """Entries over several lines: the time in front of a text is its own, not that of the entry before."""
+    entries = [{**time, "message": "step 4"}, {**time, "message": RAISED}, {"level": "info", "message": f"{RAISED} again"}]
+    first, *others = as_json(engine_events([(json.dumps(entries, indent=2) + "\n").encode()]))
+    assert str(first["time"])[:21] == "2025-10-30T09:08:42.5"
+    assert [event["time"] for event in others] == [None] * len(others)

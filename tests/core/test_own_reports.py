@@ -65,13 +65,15 @@ def test_a_report_is_no_log(name: str) -> None:
 
 @pytest.mark.parametrize("form", ["github", "html", "json", "markdown", "text"])
 @pytest.mark.parametrize("front", ["", "2026-11-22T23:56:11.0000000Z "])
-def test_a_report_inside_a_log(form: str, front: str) -> None:
-    """Printed into a job's log, behind its times or not, it adds nothing to what the job itself printed."""
-    text = "".join(f"{front}{line}\n" for line in forms(report_of("failures"))[form].splitlines())
+@pytest.mark.parametrize("name", ["failures", "mixed-app.log"])
+def test_a_report_inside_a_log(name: str, form: str, front: str) -> None:
+    """Printed into a job's log, behind its times or not, it adds nothing to what the job itself printed, and hides nothing behind it."""
+    text = "".join(f"{front}{line}\n" for line in forms(report_of(name))[form].splitlines()).encode()
     job = AROUND + FAILURES + AROUND
     alone = [event.kind for event in engine_events([job])]
     assert len(alone) > 4
-    assert [event.kind for event in engine_events([job + text.encode() + AROUND])] == alone
+    assert [event.kind for event in engine_events([job + text + AROUND])] == alone
+    assert [event.kind for event in engine_events([text + job])] == alone
 
 
 def test_a_report_in_pieces() -> None:
