@@ -88,6 +88,10 @@ class Bulk:
                 tables[number] = TablePattern(rule, re.compile(rule.text))
         return cls(rows, tables)
 
+    def uncounted(self) -> "Bulk":
+        """Only lines of which nothing is counted, for several sources, in which an event may stand twice."""
+        return Bulk({number: row for number, row in self.rows.items() if row.rule.event == "gpu_memory"}, {})
+
 
 class BulkReader:
     """Finds the metric lines and tables of a source; remembers the shapes of the lines and headers it has seen."""

@@ -101,7 +101,7 @@ class _LogReader:
         unwrapper = Unwrapper(shape) if shape.wrap_width else None
         self._bulk = None if bulk is None or matcher is None else BulkReader(bulk, matcher, source)
         self._lines = LineReader(rules, matcher, unwrapper=unwrapper, bulk=self._bulk, indent=shape.indent, front=shape.front, header=shape.header)
-        self._detector = Detector(rules, source, in_bulk=bulk is not None)
+        self._detector = Detector(rules, source, in_bulk=bulk is not None and bool(bulk.tables))
         self._order = RecordOrder()
         self._in_bulk = BulkOrder()
 
