@@ -94,7 +94,7 @@ class Joiner:
         for record in self._open:
             if record.last_line == number:
                 record.end = offset + (len(raw) if size is None else size) + 1
-                record.unterminated = not terminated
+                record.unterminated = not terminated or (record.ended and record.unterminated)
         done = [record for record in self._open if record.ended]
         if done:
             self._open = [record for record in self._open if not record.ended]
@@ -180,6 +180,7 @@ class Joiner:
                 taker.begin_with(piece)
                 taker.stamp = piece.stamp
             self._append(taker, number, offset, piece.text)
+            taker.tear(piece)
             return []
         opened = self._opened(number, offset, piece, before) if opens else None
         closed = self._close_beside(piece, taker, opens_record=opened is not None and not opened.is_unsure)
@@ -354,6 +355,7 @@ class Joiner:
         record.place, record.is_unsure = self._records, is_unsure
         is_line = rule.continues is None and not rule.indented and record.takes_bare
         record.ended = is_line or (rule.ends is not None and rule.ends.search(piece.text) is not None)
+        record.tear(piece)
         return record
 
     def _close_beside(self, piece: Piece, taker: Record | None, *, opens_record: bool) -> list[Record]:

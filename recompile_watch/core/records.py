@@ -21,7 +21,7 @@ class Record:
     line, offset: of its first physical line. texts: its message lines. at: line number and offset of each.
     match: what the rule's pattern found in the first line, None for a record whose head is cut off.
     cut: it was closed by the end of the input or a bound, not by its grammar. unterminated: its last line has no
-    newline. torn: another process wrote into the middle of one of its lines. gave_way: a line that is the head of another
+    newline. torn: another process wrote into the middle of one of its lines, or behind it. gave_way: a line that is the head of another
     record ended it (``Rule.gives_way``). lead: its first physical line.
     place: how many records were opened before it, for where one line begins several.
     has_stump: copying left only the end of the glog prefix in front of its first line, no level and date.
@@ -94,6 +94,11 @@ class Record:
         """Goes on with lines as this one, its second, without what stands in front of its first."""
         self.is_unsure, self.rank = False, self.head.rank
         self.begin_with(self.head._replace(channel=piece.channel, rank=None, tag=b""))
+
+    def tear(self, piece: Piece) -> None:
+        """Ends with this piece of it, if that breaks off where another line begins."""
+        if piece.torn:
+            self.ended = self.cut = self.unterminated = self.torn = True
 
     @property
     def hides_prefix(self) -> bool:
