@@ -130,6 +130,8 @@ def typed(text: str, kind: str) -> object:
             case "float" | "optional_float":
                 value = float(text.replace(",", ""))
                 return None if isinf(value) else value
+            case "lower":
+                return text.lower()
             case "flag":
                 return True  # the text stands there
             case "bool":
