@@ -52,6 +52,7 @@ class Joiner:
         self._records = 0
         self._raw = b""
         self._torn_line = b""
+        self._broken_off: set[bytes] = set()  # channels in which something was printed in the middle of a record
 
     @property
     def open(self) -> list[Record]:
@@ -271,7 +272,7 @@ class Joiner:
         head = self._head(piece)
         if head is not None:
             return None if self._is_quoted(piece, before) else self._record(*head, number, offset, before)
-        if number <= HEAD_LINES:
+        if number <= HEAD_LINES and piece.channel not in self._broken_off:
             for rule, orphan in self._orphans:
                 if rule.event == _ARTIFACT_EVENTS.get(piece.artifact, rule.event) and any(
                     map(orphan.match, (piece.text, piece.tagged, piece.placed))
@@ -365,6 +366,8 @@ class Joiner:
         """
         closed = [record for record in self._open if record is taker or ((opens_record or record.takes_bare) and self._is_over(record, piece))]
         self._open = [record for record in self._open if record not in closed]
+        if closed:
+            self._broken_off |= {record.head.channel for record in closed if record.rule.ends is not None and record.takes_bare}
         return closed
 
     @staticmethod

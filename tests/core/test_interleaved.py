@@ -68,3 +68,14 @@ def test_a_header_with_a_message_dates_no_line_behind_it() -> None:
     """What another line of the stream stands between is not its message."""
     lines = [BOTS[0][0] + "a", *BOTS[0][1:], ""]
     assert {event.time for event in engine_events(["\n".join(lines).encode()])} == {None}
+
+
+def test_a_failure_that_another_stream_cuts_in_two_is_one() -> None:
+    """The rest of its message, behind a line of somebody else's, is no second failure; a log may begin with such a rest."""
+    rest = '  File "/srv/module.py", line 265, in forward\n    return output. To prevent overwriting, clone the tensor outside of torch.compile()\n'
+    failed = "Kronos forecast failed for ETHUSD Close: Error: accessing tensor output of CUDAGraphs that has been overwritten by a subsequent run."
+    other = "2025-12-09 20:01:06.559 | INFO     | agent:run:12 - quote"
+    text = f"2025-12-09 20:01:06 | WARNING | {failed}\n    x = self.norm(x)\n{other}\n{rest}"
+    kinds = [event.kind for event in engine_events([text.encode()])]
+    assert kinds == ["forecast_failure", "cudagraph_overwritten_error"]
+    assert [event.kind for event in engine_events([rest.encode()])] == ["cudagraph_overwritten_error"]
