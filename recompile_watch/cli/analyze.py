@@ -78,7 +78,7 @@ def analyzed(arguments: argparse.Namespace, command: str, *, may_lack_log: bool 
         if meanwhile is not None:
             meanwhile()
         catalog = known if known is not None else load_catalog()
-        analysis = analysed(inputs.rules, read)
+        analysis = analysed(inputs.rules, read, several=len(inputs.sources) > 1)
     env_files, env_errors = read_env_files(catalog.models, arguments.models)
     facts = inputs.facts(reader.facts, arguments.torch_version)
     facts = replace(facts, errors=(*facts.errors, *env_errors), env_files=env_files)

@@ -48,7 +48,8 @@ class Reader:
         The reading has begun when this returns: with several jobs, all of them are at work and the caller is free.
         """
         has_window = self._options.since is not None or self._options.until is not None
-        read = (items for _, items in self._read(sources, None if has_window else Bulk.of(self._rules)))
+        bulk = None if has_window else Bulk.of(self._rules)
+        read = (items for _, items in self._read(sources, bulk.uncounted() if bulk is not None and len(sources) > 1 else bulk))
         return chain([next(read, ())], read)
 
     def _read(
@@ -92,12 +93,16 @@ def _facts(reading: SourceReading) -> SourceFacts:
     return SourceFacts(reading.source.path, tally.bytes, tally.lines, dict(tally.unread), tally.torch_version, error)
 
 
-def analysed(rules: Ruleset, read: Iterable[Iterable[Item]]) -> Analysis:
-    """An analysis that has taken everything in."""
+def analysed(rules: Ruleset, read: Iterable[Iterable[Item]], *, several: bool = False) -> Analysis:
+    """An analysis that has taken everything in. several: from sources in which the same may stand twice."""
     from recompile_watch.core.analysis import Analysis  # loaded while other processes read
+    from recompile_watch.core.doubles import Doubles
 
     analysis = Analysis(rules)
+    doubles = Doubles(analysis)
+    take = doubles.take if several else analysis.take
     for items in read:
         for item in items:
-            analysis.take(item)
+            take(item)
+    doubles.end()
     return analysis

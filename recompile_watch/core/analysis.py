@@ -21,6 +21,7 @@ from recompile_watch.core.remedies import Catalog
 from recompile_watch.core.rules import SEVERITIES, Ruleset
 from recompile_watch.core.series import Numbers, Series
 from recompile_watch.core.sightings import TableRows
+from recompile_watch.core.source_span import SourceSpan
 from recompile_watch.core.stories import Stories, shown_versions
 from recompile_watch.core.sums import Sums
 from recompile_watch.core.timeline import Timeline, TimeSlices
@@ -77,11 +78,15 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class SourceReport:
-    """A source in the report; the times are those of its first and last event that has one."""
+    """A source in the report; the times are those of its first and last event that has one.
+
+    also_in: how many of its events were counted in another source that holds the same lines, by its path.
+    """
 
     facts: SourceFacts
     first_time: str | None
     last_time: str | None
+    also_in: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,32 +110,14 @@ class Report:
     timeline: Timeline = field(default_factory=Timeline)
 
 
-@dataclass(slots=True)
-class _Source:
-    """The times of a source's first and last dated event, by their place in the log."""
-
-    path: str
-    first: str | None = None
-    last: str | None = None
-    first_offset: int = 0
-    last_offset: int = -1
-
-    def see(self, first: str | None, first_offset: int, last: str | None, last_offset: int) -> None:
-        """Takes in a stretch of the log."""
-        if first is not None and (self.first is None or first_offset < self.first_offset):
-            self.first, self.first_offset = first, first_offset
-        if last is not None and last_offset >= self.last_offset:
-            self.last, self.last_offset = last, last_offset
-
-
 class Analysis:
     """Takes the events of any number of sources, each source's in log order, and says what they mean."""
 
     def __init__(self, rules: Ruleset) -> None:
         self._wording = Wording(rules)
         self._counts: dict[str, int] = {}
-        self._sources: dict[str, _Source] = {}
-        self._source = _Source("")
+        self._sources: dict[str, SourceSpan] = {}
+        self._source = SourceSpan("")
         self._series = Series()
         self._takers = self._series.takers
         self._phases = Phases()
@@ -160,7 +147,7 @@ class Analysis:
         counts[kind] = counts.get(kind, 0) + 1
         span = self._source
         if span.path != source:
-            span = self._source = self._sources.setdefault(source, _Source(source))
+            span = self._source = self._sources.setdefault(source, SourceSpan(source))
         if time is not None:
             span.see(time, event[3], time, event[3])
             at = self._at(time)
@@ -175,6 +162,20 @@ class Analysis:
             self._phases.mark(kind, source, self._at(time), event.extra.get("model"))
         elif kind == "compile_time":
             self._add_compile_time(event)
+
+    def pass_over(self, event: Event) -> None:
+        """Takes an event that another source may hold as well: only what it tells of those beside it."""
+        at = self._at(event.time)
+        self._sources.setdefault(event.source, SourceSpan(event.source)).see(event.time, event.offset, event.time, event.offset)
+        if event.kind in MARK_KINDS:
+            self._phases.mark(event.kind, event.source, at)
+        elif event.kind in _HAS_PHASE:
+            self._phases.phase_at(event.kind, event.source, event.pid, at)
+
+    def count_in(self, other: str, event: Event) -> None:
+        """Notes that the event was counted in another source, which holds the same lines."""
+        also_in = self._sources.setdefault(event.source, SourceSpan(event.source)).also_in
+        also_in[other] = also_in.get(other, 0) + 1
 
     def take(self, item: Item) -> None:
         """Takes whatever an engine gives: an event, or what was read in bulk."""
@@ -195,15 +196,15 @@ class Analysis:
     def _take_bulk(self, kind: str, source: str, n: int, first: _Moment, last: _Moment) -> None:
         """Counts events of one kind that were read in bulk, as ``add`` counts as many."""
         self._counts[kind] = self._counts.get(kind, 0) + n
-        self._sources.setdefault(source, _Source(source)).see(*first, *last)
+        self._sources.setdefault(source, SourceSpan(source)).see(*first, *last)
 
     def merge(self, later: "Analysis") -> None:
         """Takes in what another analysis saw, as if its events had been added after those of this one."""
         for kind, count in later._counts.items():
             self._counts[kind] = self._counts.get(kind, 0) + count
         for path, span in later._sources.items():
-            mine = self._sources.setdefault(path, _Source(path))
-            mine.see(span.first, span.first_offset, span.last, span.last_offset)
+            mine = self._sources.setdefault(path, SourceSpan(path))
+            mine.merge(span)
         self._series.merge(later._series)
         self._slices.merge(later._slices)
         resolved = self._phases.merge(later._phases)
@@ -364,8 +365,8 @@ class Analysis:
                 self._compiles[compiled] = key
 
     def _source_report(self, facts: SourceFacts) -> SourceReport:
-        span = self._sources.get(facts.path, _Source(facts.path))
-        return SourceReport(facts, span.first, span.last)
+        span = self._sources.get(facts.path, SourceSpan(facts.path))
+        return SourceReport(facts, span.first, span.last, span.also_in)
 
 
 def _torch_version(facts: Facts) -> tuple[str | None, str | None]:

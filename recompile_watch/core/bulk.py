@@ -16,7 +16,7 @@ from typing import NamedTuple, cast
 from recompile_watch.core.near import BEFORE_BYTES
 from recompile_watch.core.prefix_grammar import LOGGING_LINE, Stamp
 from recompile_watch.core.prefixes import are_plain
-from recompile_watch.core.records import MAX_RECORD_BYTES
+from recompile_watch.core.records import MAX_RECORD_BYTES, REST_LINES, has_cells
 from recompile_watch.core.rows import HEADER, TO_ZERO, HeaderForm, RowForm, RowPattern, Rows, Shapes, header_form, make_room
 from recompile_watch.core.rules import Rule, Ruleset
 from recompile_watch.core.scan import Matcher
@@ -26,6 +26,9 @@ from recompile_watch.core.tables import TABLES, table_of
 _LOGGING_LINE = re.compile(LOGGING_LINE)
 INDENTED = re.compile(rb"(?:  [^\s][^\n]*\n)+")
 _NO_ROWS = TableRows("", "", None, {}, {}, (), (), (0, 0))  # of a table that nobody wants
+# Lines behind a table that are none of its rows, as many as may stand between two of them, and the next indented one.
+_INTERRUPTION = re.compile(rb"(?:(?!  )[^\n]*\n){1,%d}(?P<row>  [^\n]*)" % REST_LINES)
+_FAR = re.compile(rb"(?:[^\n]*\n){%d}" % (REST_LINES + 1))
 _ODD_TITLE = re.compile(rb'[\r\x00\x0b\x1b&*#"{}\[\]\\]')
 
 
@@ -87,6 +90,10 @@ class Bulk:
             elif rule.indented and rule.reader in TABLES:
                 tables[number] = TablePattern(rule, re.compile(rule.text))
         return cls(rows, tables)
+
+    def uncounted(self) -> "Bulk":
+        """Only lines of which nothing is counted, for several sources, in which an event may stand twice."""
+        return Bulk({number: row for number, row in self.rows.items() if row.rule.event == "gpu_memory"}, {})
 
 
 class BulkReader:
@@ -212,6 +219,17 @@ def _table_end(region: bytes, place: int, rule: Rule) -> int:
     stop = run.end() if run is not None else begin
     if not closes_table(region, stop) or stop - begin > MAX_RECORD_BYTES:
         return 0
+    behind = _INTERRUPTION.match(region, stop)
+    if behind is None and _FAR.match(region, stop) is None:
+        return 0
+    if run is not None and behind is not None and _goes_on(run[0], behind, rule):
+        return 0
     if run is not None and (not are_plain(run[0]) or run[0].count(b"\n") >= rule.max_lines):
         return 0
     return stop
+
+
+def _goes_on(rows: bytes, behind: "re.Match[bytes]", rule: Rule) -> bool:
+    """True when the first indented line behind those of other streams is a row of the same table."""
+    has_title = any(literal in behind[0] for literal in rule.literals)
+    return not has_title and has_cells([b"", *rows.split(b"\n", 3)[:3]], behind["row"])

@@ -47,6 +47,7 @@ DERIVE_MAX_S = 900.0  # the bot's own idle time (MARKETSIM_TOTO_KEEPALIVE_SECOND
 _K = TypeVar("_K")
 _V = TypeVar("_V")
 Item = Event | TableRows | Sums | Stretch
+_IN_BULK = frozenset({"gpu_memory", "quote", "strategy_return", "strategy_daily_return", "validation_loss"})  # not seen one by one in bulk
 _IN_USE = ("pipeline_loaded", "usage", "predict_begin")  # stages in which a model works
 
 
@@ -130,7 +131,10 @@ class Context:
                     self._queue.append(item._replace(time=self._times.resolve(item.stamp, item.outer_stamp)))
                 case _:
                     before, after = item.event[:4], item.event[5:]
-                    event = Event._make((*before, self._times.resolve(item.stamp, item.outer_stamp), *after))
+                    time = self._times.resolve(item.stamp, item.outer_stamp)
+                    if item.event.kind not in _IN_BULK:
+                        self._times.learn_beside(item.stamp, time)
+                    event = Event._make((*before, time, *after))
                     self._queue.extend(self._complete(Held(event, item.rule, item.channel, is_torchs=item.is_torchs)))
             ready += self._release(offset_of(item))
         return ready

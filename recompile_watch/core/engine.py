@@ -101,7 +101,7 @@ class _LogReader:
         self._lines = LineReader(
             rules, matcher, unwrapper=unwrapper, bulk=self._bulk, indent=shape.indent, front=shape.front, header=shape.header, blank=shape.blank
         )
-        self._detector = Detector(rules, source, in_bulk=bulk is not None)
+        self._detector = Detector(rules, source, in_bulk=bulk is not None and bool(bulk.tables))
         self._order = RecordOrder()
         self._in_bulk = BulkOrder()
 

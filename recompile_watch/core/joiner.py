@@ -52,6 +52,7 @@ class Joiner:
         self._records = 0
         self._raw = b""
         self._torn_line = b""
+        self._broken_off: set[bytes] = set()  # channels in which something was printed in the middle of a record
 
     @property
     def open(self) -> list[Record]:
@@ -94,16 +95,11 @@ class Joiner:
         for record in self._open:
             if record.last_line == number:
                 record.end = offset + (len(raw) if size is None else size) + 1
-                record.unterminated = not terminated
+                record.unterminated = not terminated or (record.ended and record.unterminated)
         done = [record for record in self._open if record.ended]
         if done:
             self._open = [record for record in self._open if not record.ended]
         return _sure(closed + done)
-
-    def close_only(self) -> list[Record]:
-        """Closes the only open record, because the caller knows that the next line does not go on with it."""
-        closed, self._open = self._open, []
-        return _sure(closed)
 
     def close(self, size: int) -> list[Record]:
         """Closes what is open, at the end of an input of ``size`` bytes; a record that reaches it counts as cut."""
@@ -180,9 +176,11 @@ class Joiner:
                 taker.begin_with(piece)
                 taker.stamp = piece.stamp
             self._append(taker, number, offset, piece.text)
+            taker.rests_from = 0
+            taker.tear(piece)
             return []
         opened = self._opened(number, offset, piece, before) if opens else None
-        closed = self._close_beside(piece, taker, opens_record=opened is not None and not opened.is_unsure)
+        closed = self._close_beside(piece, taker, opened if opened is not None and not opened.is_unsure else None)
         if opened is not None:
             self._open.append(opened)
         return closed
@@ -270,7 +268,7 @@ class Joiner:
         head = self._head(piece)
         if head is not None:
             return None if self._is_quoted(piece, before) else self._record(*head, number, offset, before)
-        if number <= HEAD_LINES:
+        if number <= HEAD_LINES and piece.channel not in self._broken_off:
             for rule, orphan in self._orphans:
                 if rule.event == _ARTIFACT_EVENTS.get(piece.artifact, rule.event) and any(
                     map(orphan.match, (piece.text, piece.tagged, piece.placed))
@@ -356,15 +354,21 @@ class Joiner:
         record.place, record.is_unsure = self._records, is_unsure
         is_line = rule.continues is None and not rule.indented and record.takes_bare
         record.ended = is_line or (rule.ends is not None and rule.ends.search(piece.text) is not None)
+        record.tear(piece)
         return record
 
-    def _close_beside(self, piece: Piece, taker: Record | None, *, opens_record: bool) -> list[Record]:
+    def _close_beside(self, piece: Piece, taker: Record | None, opened: Record | None) -> list[Record]:
         """Closes the records that a line which does not go on with them proves to be complete.
 
         Only the head of another record closes one with a glog prefix: other lines may not have been looked at.
         """
-        closed = [record for record in self._open if record is taker or ((opens_record or record.takes_bare) and self._is_over(record, piece))]
+        able = [record for record in self._open if record is taker or ((opened is not None or record.takes_bare) and self._is_over(record, piece))]
+        head = self._head(piece) if opened is None and any(record.rests_from for record in able) else None  # behind a part none is opened
+        is_table = opened.rule.indented if opened is not None else head is not None and head[0].indented
+        closed = [record for record in able if record is taker or is_table or not record.rests(self._number, piece)]
         self._open = [record for record in self._open if record not in closed]
+        if closed:
+            self._broken_off |= {record.head.channel for record in closed if record.rule.ends is not None and record.takes_bare}
         return closed
 
     @staticmethod

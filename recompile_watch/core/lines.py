@@ -8,7 +8,7 @@ and end makes no difference, and neither does leaving the matcher out.
 import re
 from bisect import bisect_left
 
-from recompile_watch.core.bulk import INDENTED, BulkReader, Found, closes_table
+from recompile_watch.core.bulk import INDENTED, BulkReader, Found
 from recompile_watch.core.cells import Cells
 from recompile_watch.core.joiner import Joiner
 from recompile_watch.core.near import BEFORE_BYTES, lines_before
@@ -158,7 +158,7 @@ class LineReader:
             newline = region.find(b"\n", target)
             closed += self._one(region, target, newline)
             self._step(region, target, newline + 1)
-            position = self._run(region, newline + 1, closed)
+            position = self._run(region, newline + 1)
         self._step(region, position, size)
         if found is not None:
             self._keep(found)
@@ -243,18 +243,18 @@ class LineReader:
             return lines_before(region[max(start - BEFORE_BYTES - 2, 0) : start - 1])
         return lines_before(self._before + b"\n" + region[: start - 1])
 
-    def _run(self, region: bytes, position: int, closed: list[Record]) -> int:
+    def _run(self, region: bytes, position: int) -> int:
         """Takes at once the lines that plainly go on with the only open record; where they end."""
         opened = self.joiner.open
         if len(opened) != 1 or self._drained_from is not None or self._unwrapper is not None or self._blank or self.joiner.is_carrying:
             return position
         record = opened[0]
         if record.rule.indented and not record.head.torch:
-            return self._indented_run(record, region, position, closed)
+            return self._indented_run(record, region, position)
         return position if record.takes_bare else self._prefixed_run(record, region, position)
 
-    def _indented_run(self, record: Record, region: bytes, position: int, closed: list[Record]) -> int:
-        """Takes the indented lines of a table, and closes it when a line with a header follows."""
+    def _indented_run(self, record: Record, region: bytes, position: int) -> int:
+        """Takes the indented lines of a table."""
         if record.head.channel or record.head.rank is not None or record.last_line != self._number - 1:
             return position
         run = INDENTED.match(region, position)
@@ -270,9 +270,6 @@ class LineReader:
             record.size += len(run[0])
             record.last_line, record.end = self._number - 1, self._offset
             position = run.end()
-        is_known = run is not None or (len(record.texts) > 1 and record.stripped is None)  # else its lines may have lost their indent
-        if is_known and closes_table(region, position):
-            closed += self.joiner.close_only()
         return position
 
     def _prefixed_run(self, record: Record, region: bytes, position: int) -> int:

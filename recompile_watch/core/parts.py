@@ -52,7 +52,7 @@ class PartReader:
     def __init__(self, source: str, rules: Ruleset, matcher: Matcher | None, bulk: Bulk | None = None) -> None:
         self._source, self._rules, self._matcher = source, rules, matcher
         self._bulk = None if bulk is None or matcher is None else BulkReader(bulk, matcher, source)
-        self._detector = Detector(rules, source, in_bulk=bulk is not None)
+        self._detector = Detector(rules, source, in_bulk=bulk is not None and bool(bulk.tables))
 
     def read(self, part: Part, blocks: Iterable[bytes], behind: Iterable[bytes]) -> PartReading:
         """Reads one part: ``blocks`` are its bytes, ``behind`` those after its end (taken only as far as needed)."""

@@ -33,6 +33,7 @@ class Piece(NamedTuple):
     channel (only where such cuts can happen; carrier None elsewhere).
     same_entry: a further line inside one JSON log entry, so it belongs to the line before it.
     tag: what a launcher put in front of the line, known only by what stands behind it; ``channel`` ends with it.
+    torn: the line breaks off in the middle of a word, where the next one begins.
     """
 
     channel: bytes
@@ -50,6 +51,7 @@ class Piece(NamedTuple):
     carrier: bytes | None = None
     same_entry: bool = False
     tag: bytes = b""
+    torn: bool = False
 
     @property
     def tagged(self) -> bytes:
@@ -244,9 +246,9 @@ DIALECT_A_OLD = pattern(
     rb"(?P<nz>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) NZ[SD]T \| (?P<stamp>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) (?P<zone>E[SD]T) \| " + LEVEL + rb" \| ?"
 )
 DIALECT_B = pattern(rb"(?P<stamp>" + ISO + rb")(?P<zone>[+-]\d\d:?\d\d)? \| " + LEVEL + rb" *\| (?:[\w.<>]+:[^:\n]{1,120}:\d+ - ?)?")
-# Inside a line only the long forms count, with a zone or a place.
+# Inside a line only the long forms count, with a zone or a place. What a killed program began to write ends in front of it.
 DIALECT_INSIDE = pattern(
-    rb"(?<![\w.:-])\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?: UTC \| [^|\n]{1,40}E[SD]T \| [^|\n]{1,40}NZ[SD]T \| "
+    rb"(?<![:-])20\d\d-\d\d-\d\d \d\d:\d\d:\d\d(?: UTC \| [^|\n]{1,40}E[SD]T \| [^|\n]{1,40}NZ[SD]T \| "
     rb"|\.\d{3} \| [A-Z]{4,8} *\| [\w.<>]{1,120}:[^:\s]{1,120}:\d{1,9} - )"
 )
 STAMP = pattern(

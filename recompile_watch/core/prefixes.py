@@ -166,7 +166,7 @@ def _peel_runtime(raw: bytes) -> list[Piece] | None:
 
 _RUNTIME_BYTES = 48  # what the container runtime puts in front of a line ends before them
 _NO_HEADER_INSIDE = (-1, 19, 23)  # where the first bar of the bot's headers stands when nothing stands in front of them
-_HEADER_BARS = 5  # more than a line of the bot has, but for its compact form
+_HEADER_BARS = {-1: 0, 19: 5, 23: 2}  # no more has a line of the bot's, but for its compact form and loguru's own
 _ARRAY = (b'[{"', b'[ {"')
 
 
@@ -205,8 +205,11 @@ def _split(state: Peeling, raw: bytes) -> list[Piece]:
         cuts = sorted({*cuts, *(m.start() for m in BRACKET_INSIDE.finditer(raw))})
     if b":torch" in raw:
         cuts = sorted({*cuts, *(m.start() for m in BASIC_INSIDE.finditer(raw))})
-    if raw.find(b" | ") not in _NO_HEADER_INSIDE or raw.count(b" | ") > _HEADER_BARS:
-        cuts = sorted({*cuts, *(m.start() for m in DIALECT_INSIDE.finditer(raw))})
+    torn: set[int] = set()
+    bar = raw.find(b" | ")
+    if bar not in _NO_HEADER_INSIDE or raw.count(b" | ") > _HEADER_BARS[bar]:
+        headers = [m.start() for m in DIALECT_INSIDE.finditer(raw)]
+        cuts, torn = sorted({*cuts, *headers}), {at for at in headers if raw[at - 1 : at].isalnum() or raw[at - 1 : at] == b"."}
     base = state.fork()
     at = _peel_layers(base, raw, transport_only=True) if cuts else 0
     inner = [cut for cut in cuts if cut > at]
@@ -217,13 +220,14 @@ def _split(state: Peeling, raw: bytes) -> list[Piece]:
         front = first
     begins = {**dict.fromkeys(inner, base), **dict.fromkeys(_fronts(raw, front, inner), state.fork())}
     lead = _peel_text(state, first if front is first else _without_next(first, front))
-    pieces = [lead] if lead.text.strip(b" \t>*`") or lead.torch else []
+    pieces = [lead._replace(torn=inner[0] in torn)] if lead.text.strip(b" \t>*`") or lead.torch else []
     for begin, end in pairwise([*sorted(begins), len(raw)]):
         quoted = _quoted_at(raw, begin)
         if quoted is not None:
             return pieces + [piece for line in quoted for piece in _split(base.fork(), line)]
         part = _unmarked(raw[begin:end], raw[:begin])
-        pieces.append(_peel_text(begins[begin].fork(), part.removesuffix(b"\\n") if end == len(raw) else _without_next(part, front).rstrip()))
+        piece = _peel_text(begins[begin].fork(), part.removesuffix(b"\\n") if end == len(raw) else _without_next(part, front).rstrip())
+        pieces.append(piece._replace(torn=end in torn))
     return pieces
 
 

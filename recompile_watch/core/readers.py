@@ -11,7 +11,7 @@ from recompile_watch.core.late import pattern
 from recompile_watch.core.prefix_grammar import GLOG
 from recompile_watch.core.records import Record
 from recompile_watch.core.rules import captures
-from recompile_watch.core.sightings import Fields, Sighting, cut_numbers, decode, sighting, text_or_none
+from recompile_watch.core.sightings import Fields, Sighting, cut_values, decode, sighting, text_or_none
 from recompile_watch.core.stack_frames import frames, statement_at, user_code, users_own
 from recompile_watch.core.tracebacks import backend_of, failure_of, operation_of
 
@@ -62,7 +62,7 @@ def _parse_reason_line(line: bytes, function: str | None) -> Iterator[Reason]:
 
 
 def read_plain(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
-    cut = cut_numbers(record)
+    cut = cut_values(record)
     return [sighting(source, record, {**fields, **dict.fromkeys(cut)}, partial=True) if cut else sighting(source, record, fields)]
 
 

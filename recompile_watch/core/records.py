@@ -1,6 +1,7 @@
 """A record: one whole log message, joined from one or more lines; ``joiner`` makes them."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from recompile_watch.core.prefix_grammar import GLOG, Piece, Stamp
@@ -11,6 +12,8 @@ MAX_RECORD_BYTES = 4 << 20
 HEAD_LINES = 64  # only so near to the beginning of a log can a record have lost its head
 # Lines that torch indents, as they are where a page or a terminal lost the blanks; after a frame comes its line of code.
 _INDENTED = re.compile(rb'File "[^"\n]{1,300}", line \d+(?:, in \S|\s*$)|(?:Explanation|Hint|Developer debug context): \S|[~^]+\s*$')
+_DASHES = re.compile(rb"  -{2,}(?: +-{2,})+ *")
+REST_LINES = 8  # so many of other streams may stand between two rows of a table
 _FRAME_ENDS = re.compile(rb'\S?(?:[^\n]*\s)?File "[^"\n]{1,300}", line \d+(?:, in [^\n]+)?$|[~^]+\s*$')
 
 
@@ -21,7 +24,7 @@ class Record:
     line, offset: of its first physical line. texts: its message lines. at: line number and offset of each.
     match: what the rule's pattern found in the first line, None for a record whose head is cut off.
     cut: it was closed by the end of the input or a bound, not by its grammar. unterminated: its last line has no
-    newline. torn: another process wrote into the middle of one of its lines. gave_way: a line that is the head of another
+    newline. torn: another process wrote into the middle of one of its lines, or behind it. gave_way: a line that is the head of another
     record ended it (``Rule.gives_way``). lead: its first physical line.
     place: how many records were opened before it, for where one line begins several.
     has_stump: copying left only the end of the glog prefix in front of its first line, no level and date.
@@ -31,6 +34,7 @@ class Record:
     is_unsure: its head stands behind something that may be a header or somebody's words; only its second line can prove it.
     rank: who printed it, where only its first line shows that.
     indent: the blanks that somebody put in front of all of its lines, as a list or a page of Markdown wants them.
+    rests_from: the line of another stream by which it is interrupted, a table; 0 while it is not.
     stripped: its lines are known to have lost their indent; whether headers, or two times, stand in front of each.
     """
 
@@ -58,6 +62,7 @@ class Record:
     stripped: tuple[bool, bool] | None = None
     place: int = 0
     indent: bytes = b""
+    rests_from: int = 0
     has_stump: bool = field(init=False)
     takes_bare: bool = field(init=False)
 
@@ -94,6 +99,11 @@ class Record:
         """Goes on with lines as this one, its second, without what stands in front of its first."""
         self.is_unsure, self.rank = False, self.head.rank
         self.begin_with(self.head._replace(channel=piece.channel, rank=None, tag=b""))
+
+    def tear(self, piece: Piece) -> None:
+        """Ends with this piece of it, if that breaks off where another line begins."""
+        if piece.torn:
+            self.ended = self.cut = self.unterminated = self.torn = True
 
     @property
     def hides_prefix(self) -> bool:
@@ -142,6 +152,8 @@ class Record:
         rule, text = self.rule, piece.text
         if len(self.texts) >= rule.max_lines:
             return False
+        if self.rests_from:
+            return has_cells(self.texts, text)
         if rule.indented:
             return (text[:2] == b"  " and text.strip() != b"") or self.takes_stripped(piece)
         if rule.leads is not None and rule.leads.search(self.last_words()) is not None:
@@ -150,6 +162,12 @@ class Record:
             return False
         text = self.dedented(text)
         return rule.continues.match(text) is not None or (self.is_unindented(text) and rule.continues.match(b"    " + text) is not None)
+
+    def rests(self, number: int, piece: Piece) -> bool:
+        """True for a table behind which this line, number ``number``, is one of another stream: rows of it may follow."""
+        is_table = self.rule.indented and self.stripped is None and any(map(_DASHES.fullmatch, self.texts[1:4]))
+        self.rests_from = self.rests_from or number
+        return is_table and piece.text[:2] != b"  " and number - self.rests_from < REST_LINES
 
     def dedented(self, text: bytes) -> bytes:
         """The text of one of its lines without the blanks in front of all; its second line shows whether those are its first one's own."""
@@ -199,3 +217,10 @@ class Record:
     def message(self) -> bytes:
         """The joined message."""
         return b"\n".join(self.texts)
+
+
+def has_cells(table: Sequence[bytes], text: bytes) -> bool:
+    """True for a line whose cells begin where the dashes of a table do."""
+    dashes = next(filter(_DASHES.fullmatch, table[1:4]), b"")
+    starts = [match.start() for match in re.finditer(rb"-+", dashes)]
+    return bool(starts) and all(text[at - 1 : at] == b" " < text[at : at + 1] for at in starts) and text[:2] == b"  "

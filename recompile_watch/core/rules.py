@@ -24,7 +24,7 @@ READERS = frozenset(
         "titled", "strategy_table", "strategy_lines", "validation_losses", "daily_returns", "quote", "profiler_table", "compile_times",
     }
 )  # fmt: skip
-_TYPES = {"int", "float", "bool", "flag", "str", "optional_float"}
+_TYPES = {"int", "float", "bool", "flag", "str", "lower", "optional_float"}
 _KEYS = {
     "id": str, "event": str, "title": str, "severity": str, "why": str, "docs": str, "torch": str,
     "literal": (str, list), "pattern": str, "anywhere": bool, "continues": list, "indented": bool, "leads": str, "ends": str, "orphan": str,

@@ -102,15 +102,19 @@ def captured_fields(record: Record) -> Fields:
     return typed_fields(rule, groups)
 
 
-def cut_numbers(record: Record) -> list[str]:
-    """The fields whose number the end of the log may have cut: not even the end of the line stands behind it."""
+def cut_values(record: Record) -> list[str]:
+    """The fields whose number the end of the log may have cut: not even the end of the line stands behind it; and whose word a torn line has cut."""
     if not record.unterminated:
         return []
     message = record.message()
     found = [record.match if len(record.texts) == 1 else None, *(pattern.search(message) for pattern in record.rule.finds)]
     ends = (len(message), len(message.lstrip()))  # the pattern of a bare line saw it without its blanks
     numbers = {name for name, kind in record.rule.types.items() if kind in _NUMBERS}
-    return [name for match in found if match is not None for name, end in ends_of(match).items() if name in numbers and end in ends]
+    names: dict[str, bytes] = {}
+    for match in filter(None, found):
+        at = ends_of(match)
+        names |= {name: text for name, text in captures(match).items() if text and at[name] in ends}
+    return [name for name, text in names.items() if name in numbers or (record.torn and b" " not in text)]
 
 
 def typed_fields(rule: Rule, groups: Mapping[str, bytes | None]) -> Fields:
@@ -129,6 +133,8 @@ def typed(text: str, kind: str) -> object:
             case "float" | "optional_float":
                 value = float(text.replace(",", ""))
                 return None if isinf(value) else value
+            case "lower":
+                return text.lower()
             case "flag":
                 return True  # the text stands there
             case "bool":

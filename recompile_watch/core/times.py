@@ -46,6 +46,7 @@ class TimeResolver:
         self._zones: dict[str, str] = {}
         self._known: dict[Stamp, str] = {}
         self._last = (Stamp("", ""), "")
+        self._beside: tuple[str, str | None] | None = None  # the last time with a zone, and the last one without behind it
 
     def learn_offset(self, offset_s: int) -> None:
         """Takes a zone offset that the log itself proves, seconds east of UTC."""
@@ -55,9 +56,27 @@ class TimeResolver:
             self._known.clear()
             self._last = (Stamp("", ""), "")
 
+    def learn_beside(self, stamp: Stamp | None, time: str | None) -> None:
+        """Takes the next event's time, resolved: one without a zone between two with one, within a minute, proves the offset anew.
+
+        So the clock's change for summer or winter shows, and a second host behind the first one in the same file.
+        """
+        if stamp is None or time is None:
+            return
+        if stamp.form != "zoned":
+            self._beside = (self._beside[0], time) if self._beside is not None else None
+            return
+        if self._beside is not None and self._beside[1] is not None and self._beside[1][19:] != time[19:]:
+            local, (before, behind) = datetime.fromisoformat(self._beside[1][:19]), map(datetime.fromisoformat, (self._beside[0], time))
+            offset = _offset_between(local, behind)
+            is_near = 0 <= (behind - before).total_seconds() <= _NEAR_S and offset == _offset_between(local, before)
+            if is_near and offset is not None and offset != self._offset_s:
+                self.learn_offset(offset)
+        self._beside = (time, None)
+
     def state(self) -> dict[str, object]:
         """What the log has taught so far, for ``resume``."""
-        return {"near": None if self._near is None else self._near.isoformat(), "offset_s": self._offset_s}
+        return {"near": None if self._near is None else self._near.isoformat(), "offset_s": self._offset_s, "beside": self._beside}
 
     def resume(self, state: Mapping[str, object]) -> None:
         """Goes on where an earlier reading of the same log stopped. Raises ValueError when it is no such state."""
@@ -65,6 +84,9 @@ class TimeResolver:
         self._near = date.fromisoformat(near) if isinstance(near, str) else None
         if isinstance(offset_s, int):
             self.learn_offset(offset_s)
+        match state.get("beside"):
+            case [str(zoned), str() | None as local]:
+                self._beside = (zoned, local)
 
     def resolve(self, stamp: Stamp | None, outer: Stamp | None = None) -> str | None:
         """The time as ISO 8601 with offset; None when the log carries none."""

@@ -69,7 +69,7 @@ def _source(source: SourceReport) -> dict[str, object]:
     facts = source.facts
     return {
         "path": facts.path, "bytes": facts.bytes, "lines": facts.lines, "first_time": source.first_time, "last_time": source.last_time,
-        "unread": dict(facts.unread), "error": facts.error,
+        "unread": dict(facts.unread), "error": facts.error, "also_in": dict(source.also_in),
     }  # fmt: skip
 
 

@@ -222,6 +222,8 @@ class _Printer:
         if facts.unread:
             reasons = ", ".join(f"{reason.replace('_', ' ')} ({count})" for reason, count in facts.unread.items())
             self._print_indented(f"not read: {reasons}", "yellow")
+        for path, n in source.also_in.items():
+            self._print_indented(f"{count_text(n, 'event')} also in {safe(path, 200)}, counted there", "dim")
 
     def _print_left_off(self, count: int, what: str) -> None:
         """Says how many of a list are not shown; nothing where all are."""

@@ -147,7 +147,7 @@ def test_tables_and_rows_are_read_in_bulk() -> None:
         A % (7, n) + "\n" + "\n".join(TABLE) + "\n" + A % (8, n) + "\n".join(DETAIL) + "\n" + A % (9, n) + ROWS[0] + "\n" for n in range(9)
     )
     engine = SourceEngine("bot.log", rules(), matcher(), TIMES, Bulk.of(rules()))
-    kinds = [type(item).__name__ for item in engine.feed(PADDING * 60 + text.encode()) + engine.end()]
+    kinds = [type(item).__name__ for item in engine.feed(PADDING * 60 + text.encode() + PADDING * 10) + engine.end()]
     assert sorted(set(kinds)) == ["Sums", "TableRows"]
     assert kinds.count("TableRows") == 9
 

@@ -7,7 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.conftest import engine_events
+from recompile_watch.core.analysis import Analysis, Facts
+from recompile_watch.core.bulk import Bulk
+from recompile_watch.core.engine import SourceEngine
+from tests.conftest import TIMES, engine_events, matcher, rules
 
 TABLE = """2025-12-09 20:01:06 UTC | 2025-12-09 15:01:06 EST | 2025-12-10 09:01:06 NZDT | backtest_test3_inline.py:_log_table:249 INFO |\x20
 Backtest summary for {symbol} (70 simulations)
@@ -68,3 +71,47 @@ def test_a_header_with_a_message_dates_no_line_behind_it() -> None:
     """What another line of the stream stands between is not its message."""
     lines = [BOTS[0][0] + "a", *BOTS[0][1:], ""]
     assert {event.time for event in engine_events(["\n".join(lines).encode()])} == {None}
+
+
+def test_a_failure_that_another_stream_cuts_in_two_is_one() -> None:
+    """The rest of its message, behind a line of somebody else's, is no second failure; a log may begin with such a rest."""
+    rest = '  File "/srv/module.py", line 265, in forward\n    return output. To prevent overwriting, clone the tensor outside of torch.compile()\n'
+    failed = "Kronos forecast failed for ETHUSD Close: Error: accessing tensor output of CUDAGraphs that has been overwritten by a subsequent run."
+    other = "2025-12-09 20:01:06.559 | INFO     | agent:run:12 - quote"
+    text = f"2025-12-09 20:01:06 | WARNING | {failed}\n    x = self.norm(x)\n{other}\n{rest}"
+    kinds = [event.kind for event in engine_events([text.encode()])]
+    assert kinds == ["forecast_failure", "cudagraph_overwritten_error"]
+    assert [event.kind for event in engine_events([rest.encode()])] == ["cudagraph_overwritten_error"]
+
+
+TORCH = "W1209 20:01:06.559999 42 torch/_dynamo/convert_frame.py:9] [6/8] "
+BETWEEN = (
+    ["2025-12-09 20:01:06.559 | INFO     | data_curate_daily:fetch:288 - Populating synthetic bid/ask (0 spread) for MSFT (ADD_LATEST=False)"],
+    [f"{TORCH}torch._dynamo hit config.recompile_limit (8)", f"{TORCH}   function: 'f' (a.py:1)"],
+    ["skipping cudagraphs due to mutated inputs (2 instances)", "20it [00:02, 9.1it/s]"],
+)
+
+
+@pytest.mark.parametrize("between", BETWEEN)
+@pytest.mark.parametrize("at", [4, 5])
+@pytest.mark.parametrize("is_bulk", [False, True])
+def test_rows_behind_lines_of_another_stream_are_the_table_s(between: list[str], at: int, is_bulk: bool) -> None:
+    """Lines of the standard error between two rows do not end a table; the next table of the same columns does."""
+    first, second = BOTS
+    idle = ["2025-12-09 20:01:05 | INFO | idle"]
+    lines = [*idle * 70, *first[:at], *between, *first[at:], *between, *second, *idle * 20]
+    analysis = Analysis(rules())
+    engine = SourceEngine("bot.log", rules(), matcher(), TIMES, Bulk.of(rules()) if is_bulk else None)
+    for item in engine.feed("\n".join(lines).encode()) + engine.end():
+        analysis.take(item)
+    rows = analysis.report(Facts()).series.strategy_return
+    assert [(row.values["symbol"], row.values["strategy"], row.values["return"]) for row in rows] == ROWS
+    assert [row.line - 70 for row in rows if row.values["symbol"] == "AAPL"] == [5 + len(between) * (at == 4), 6 + len(between)]
+
+
+def test_rows_far_behind_a_table_are_none_of_its_own() -> None:
+    """Too many lines stand between, or an indented one that is no row."""
+    first = BOTS[0]
+    for between in (["2025-12-09 20:01:06 | INFO | idle"] * 9, ["2025-12-09 20:01:06 | INFO | plots", "  saved to /tmp/AAPL.png"]):
+        events = engine_events(["\n".join([*first[:5], *between, *first[5:], ""]).encode()])
+        assert [event.extra["strategy"] for event in events] == ["Simple"]

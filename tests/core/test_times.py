@@ -73,3 +73,33 @@ def test_a_change_of_the_clock_shows_in_the_carriers_times() -> None:
 def test_the_time_at_which_an_old_log_was_read_is_no_evidence() -> None:
     """A shipper that reads an old log again prints its own time; what the log itself says stands."""
     assert times([docker(line, "2025-12-10T03:01:07Z") for line in (COLUMNS, QUOTE)]) == ["2025-12-10T09:01:06.800+13:00"]
+
+
+def _quote(clock: str) -> str:
+    return f"{clock}.500 | INFO     | data_curate_daily:fetch:288 - Populating synthetic bid/ask (0 spread) for AMD (ADD_LATEST=False)\n"
+
+
+def _order(utc: str, eastern: str) -> str:
+    return f"{utc} UTC | {eastern} EST | 2025-11-03 05:00:00 NZDT | x.py:f:1 INFO | Entering new buy position for AMD\n"
+
+
+def test_a_change_of_the_clock_shows_between_two_times_with_a_zone() -> None:
+    """What one time without a zone proves, between two with one, holds from there on; before it the log's first offset does."""
+    before = (
+        _order("2025-11-01 13:00:00", "2025-11-01 08:00:00") + _quote("2025-11-01 09:00:00") + _order("2025-11-01 13:00:02", "2025-11-01 08:00:02")
+    )
+    after = before.replace("11-01 13", "11-03 14").replace("11-01 09", "11-03 09")
+    later = _quote("2025-11-04 09:00:00")
+    times = [event.time for event in engine_events([(before + _quote("2025-11-01 10:00:00") + after + later).encode()]) if "quote" in event.kind]
+    assert times == [
+        "2025-11-01T09:00:00.500-04:00", "2025-11-01T10:00:00.500-04:00",
+        "2025-11-03T09:00:00.500-04:00", "2025-11-04T09:00:00.500-05:00",
+    ]  # fmt: skip
+
+
+def test_times_that_are_far_from_each_other_prove_no_offset() -> None:
+    """Two logs that were put together one behind the other: the last of the one and the first of the other say nothing."""
+    first = _order("2025-11-01 13:00:00", "2025-11-01 08:00:00") + _quote("2025-11-01 09:00:00")
+    second = _quote("2025-11-01 12:00:00") + _order("2025-11-01 20:00:00", "2025-11-01 15:00:00") + _quote("2025-11-01 17:00:00")
+    quotes = [event.time for event in engine_events([(first + second).encode()]) if "quote" in event.kind]
+    assert [time[19:] for time in quotes if time] == [".500-04:00"] * 3
