@@ -84,7 +84,7 @@ class Handlers:
         event, last = held.event, self._printed[-1] if self._printed else None
         this = _Printed(event.offset, event.time, event.rank, event.pid, event.compile_id, _said(held))
         self._printed.append(this)
-        if last is None or None in (event.time, event.compile_id) or this.whole != last.whole or event.offset - last.offset > PAIR_BYTES:
+        if last is None or event.compile_id is None or this.whole != last.whole or event.offset - last.offset > PAIR_BYTES:
             return False
         held.waits, self._doubtful = True, held
         return True

@@ -108,9 +108,11 @@ def test_what_explain_reports_was_logged() -> None:
     assert counted(own(prefix, BREAK) + report.replace(b"line 5", b"line 7")) == {"graph_break": 2}
 
 
-def test_a_reading_goes_on_between_the_copies() -> None:
-    """A watch that was stopped behind the second copy knows the third for one, and which recompile the limit refuses."""
-    sightings = [_sighting("recompile", 1), _sighting("recompile", 2), _sighting("recompile", 3, None), _sighting("recompile_limit_hit", 4)]
+@pytest.mark.parametrize("stamp", [_STAMP, None])
+def test_a_reading_goes_on_between_the_copies(stamp: Stamp | None) -> None:
+    """A watch that was stopped behind the second copy knows the third for one, and which recompile the limit refuses; its year may be unknown."""
+    places = [("recompile", 1, "0/1"), ("recompile", 2, "0/1"), ("recompile", 3, None), ("recompile_limit_hit", 4, "0/1")]
+    sightings = [_sighting(*place, stamp) for place in places]
     expected = [("recompile", 1, True), ("recompile_limit_hit", 4, None)]
     for stop in range(5):
         first, second = (Context(TimeResolver(TimeOptions())) for _ in range(2))
@@ -120,9 +122,8 @@ def test_a_reading_goes_on_between_the_copies() -> None:
         assert [(one.kind, one.line, one.extra.get("refused")) for one in done if isinstance(one, Event)] == expected
 
 
-def _sighting(kind: str, line: int, compile_id: str | None = "0/1") -> Sighting:
+def _sighting(kind: str, line: int, compile_id: str | None, stamp: Stamp | None) -> Sighting:
     extra: dict[str, object] = {"refused": False} if kind == "recompile" else {"limit": 8}
     pid = None if compile_id is None else 77
     event = Event(kind, "a.log", line, 100 * line, None, None, pid, compile_id, "step", "/srv/bot/model.py", 9, (), False, extra)
-    stamp = None if compile_id is None else _STAMP
-    return Sighting(event, stamp, None, f"torch.{kind}", compile_id is not None)
+    return Sighting(event, None if compile_id is None else stamp, None, f"torch.{kind}", compile_id is not None)
