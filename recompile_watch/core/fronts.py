@@ -63,6 +63,8 @@ def peel_behind(front: "re.Pattern[bytes]", line: bytes) -> list[Piece]:
     if match is None:
         return peel(line)
     carrier = peel(match[0])[-1]
+    if (tag := TAG.match(carrier.text)) is not None and (launched := inside(carrier, tag[0])[-1]).rank is not None:
+        carrier = launched._replace(tag=b"")  # what starts the ranks put a front of its own behind that of the host
     if carrier.stamp is None and (time := _TIME.search(match[0])) is not None:
         carrier = carrier._replace(stamp=iso_stamp(time[0]))
     return peeled(carrier._replace(channel=joined(carrier.channel, b"-".join(match.groups()))), line[match.end() :])
