@@ -6,11 +6,10 @@ the latency that the bot prints nowhere, and the compile mode that shows only in
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
 from itertools import takewhile
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
 
-from recompile_watch.core.counters import DERIVE_MIN_S, derived_latency
+from recompile_watch.core.counters import CallCounters, derived_latency
 from recompile_watch.core.events import EXTRA_FIELDS, Event, event_from_json, event_to_json
 from recompile_watch.core.handlers import Handlers
 from recompile_watch.core.runs import Metrics, Run, Stretch
@@ -38,26 +37,11 @@ from recompile_watch.core.sums import Seen, Sums, offset_of
 from recompile_watch.core.times import TimeResolver
 
 MAX_LOADING = 256  # models whose loader has not said yet whether it compiles
-MAX_COUNTERS = 1_024  # processes and settings whose calls are counted: a log of years has seen many processes
 MAX_ANNOUNCED = 32  # ranks that may print between a line and what it announces
-DERIVE_MIN_CALLS = 2
-DERIVE_MIN_CALLS_BETWEEN = 20
-DERIVE_MAX_S = 900.0  # the bot's own idle time (MARKETSIM_TOTO_KEEPALIVE_SECONDS): behind it the pipeline is dropped, and nothing was called
 
-_K = TypeVar("_K")
-_V = TypeVar("_V")
 Item = Event | TableRows | Sums | Stretch
 _IN_BULK = frozenset({"gpu_memory", "quote", "strategy_return", "strategy_daily_return", "validation_loss"})  # not seen one by one in bulk
 _IN_USE = ("pipeline_loaded", "usage", "predict_begin")  # stages in which a model works
-
-
-class _Window(NamedTuple):
-    """Where a call counter stood when the measured window began. last: the time and symbol of its latest line."""
-
-    calls: int
-    since: datetime
-    symbol: object
-    last: tuple[str, object]
 
 
 class Context:
@@ -72,7 +56,7 @@ class Context:
         self._logged: Event | None = None  # a failed guard that torch logged, and is about to raise
         self._handlers = Handlers()
         self._loading: dict[str, Event] = {}
-        self._counts: dict[tuple[object, ...], _Window] = {}
+        self._counters = CallCounters()
 
     def state(self) -> dict[str, object]:
         """Everything that later lines depend on, as JSON values, for ``resume``. Sums and tables cannot be part of it."""
@@ -85,7 +69,7 @@ class Context:
             "logged": None if self._logged is None else event_to_json(self._logged),
             **self._handlers.state(held),
             "loading": {model: event_to_json(event) for model, event in self._loading.items()},
-            "counts": [[list(key), window.calls, window.since.isoformat(), window.symbol, list(window.last)] for key, window in self._counts.items()],
+            "counts": self._counters.state(),
         }
 
     def resume(self, state: Mapping[str, Any]) -> None:
@@ -104,8 +88,7 @@ class Context:
         self._last_failure = int(state["last_failure"])
         self._logged = None if state.get("logged") is None else event_from_json(state["logged"])
         self._loading = {model: event_from_json(value) for model, value in state["loading"].items()}
-        for key, calls, since, symbol, last in state["counts"]:
-            self._counts[tuple(key)] = _Window(calls, datetime.fromisoformat(since), symbol, (last[0], last[1]))
+        self._counters.resume(state["counts"])
 
     @property
     def is_waiting(self) -> bool:
@@ -150,7 +133,7 @@ class Context:
                 self._queue.extend(self._loaded(event))
         for offset, stamp, count, model, symbol, settings in sums.counts:
             time = self._times.resolve(stamp)
-            calls = None if time is None else self._calls((None, *settings), count, time, symbol)
+            calls = None if time is None else self._counters.calls((None, *settings), count, time, symbol)
             if calls is not None:
                 event = _metric_event(sums, 0, offset, time, model=model)
                 self._queue.append(Held(derived_latency(event, *calls), "context.latency"))
@@ -176,7 +159,7 @@ class Context:
             found: list[Event] = []
             time, symbol = run.times[index], run.cells.forms[index].symbol
             calls, settings = counters.get(index, (None, ()))
-            latency = self._calls((None, *settings), calls, time, symbol) if calls is not None and time is not None else None
+            latency = self._counters.calls((None, *settings), calls, time, symbol) if calls is not None and time is not None else None
             if latency is not None or str(run.cells.forms[index].model) in self._loading:
                 event = run.event(index)
                 found = [event, *(held.event for held in self._loaded(event))]
@@ -245,14 +228,14 @@ class Context:
     def _with_what_it_tells(self, held: Held) -> list[Held]:
         event = held.event
         if event.kind in ("model_load", "analysis_start"):
-            self._drop_counts(event.pid)
+            self._counters.drop(event.pid)
         match event.kind:
             case "recompile" | "recompile_limit_hit" | "graph_break":
                 return self._torch(held)
             case "recompile_limit_error":
                 return self._limit_error(held)
             case "model_load":
-                _keep(self._loading, str(event.extra.get("model")), event, MAX_LOADING)
+                self._load(str(event.extra.get("model")), event)
             case "compile_mode" if event.extra.get("compiled") is not None:
                 self._loading.pop(str(event.extra.get("model")), None)
             case "gpu_memory":
@@ -346,9 +329,12 @@ class Context:
             found.append(Held(event._replace(kind="compile_mode", reasons=(), extra=extra), "context.eager"))
         return found
 
-    def _drop_counts(self, pid: int | None) -> None:
-        """Begins all windows of a process anew: what a load and the time between two analyses take is no latency."""
-        self._counts = {key: window for key, window in self._counts.items() if pid is not None and key[0] not in (None, pid)}
+    def _load(self, model: str, event: Event) -> None:
+        """Keeps a load as the latest; beyond the bound the one that was kept longest ago goes."""
+        self._loading.pop(model, None)
+        self._loading[model] = event
+        if len(self._loading) > MAX_LOADING:
+            del self._loading[next(iter(self._loading))]
 
     def _latency(self, event: Event) -> Event | None:
         """The latency that a usage line proves together with an earlier one."""
@@ -356,27 +342,8 @@ class Context:
         if not isinstance(count, int) or event.time is None:
             return None
         settings = (event.pid, event.extra.get("num_samples"), event.extra.get("samples_per_batch"))
-        calls = self._calls(settings, count, event.time, event.extra.get("symbol"))
+        calls = self._counters.calls(settings, count, event.time, event.extra.get("symbol"))
         return None if calls is None else derived_latency(event, *calls)
-
-    def _calls(self, key: tuple[object, ...], count: int, time: str, symbol: object) -> tuple[float, int, object] | None:
-        """Seconds, calls and symbol of the window of this counter, once it is long enough; then a new one begins.
-
-        The line with a new symbol ends the window of the one before. Between two symbols the bot does other work, which
-        only many calls outweigh. Of the lines that show one second only the first counts.
-        """
-        first, last = self._counts.get(key), (time, symbol)
-        if first is not None and first.last == last:
-            return None
-        now = datetime.fromisoformat(time)
-        if first is None or count < first.calls:
-            _keep(self._counts, key, _Window(count, now, symbol, last), MAX_COUNTERS)
-            return None
-        elapsed_s, calls = (now - first.since).total_seconds(), count - first.calls
-        is_enough = DERIVE_MIN_S <= elapsed_s <= DERIVE_MAX_S and calls >= (DERIVE_MIN_CALLS if symbol == first.symbol else DERIVE_MIN_CALLS_BETWEEN)
-        is_over = is_enough or elapsed_s > DERIVE_MAX_S or symbol != first.symbol
-        _keep(self._counts, key, _Window(count, now, symbol, last) if is_over else first._replace(last=last), MAX_COUNTERS)
-        return (elapsed_s, calls, first.symbol) if is_enough else None
 
 
 def _each(item: Held | TableRows | Sums | Stretch) -> list[Held]:
@@ -387,14 +354,6 @@ def _each(item: Held | TableRows | Sums | Stretch) -> list[Held]:
         case Stretch():
             return [Held(event, "context.stretch") for event in item.events()]
     return []
-
-
-def _keep(found: dict[_K, _V], key: _K, value: _V, most: int) -> None:
-    """Keeps a value as the latest; beyond the bound the one that was kept longest ago goes."""
-    found.pop(key, None)
-    found[key] = value
-    if len(found) > most:
-        del found[next(iter(found))]
 
 
 def _metric_event(sums: Sums, line: int, offset: int, time: str | None, **fields: object) -> Event:

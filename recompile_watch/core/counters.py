@@ -1,17 +1,21 @@
 """Call counters: how many forecasts a process has made, as the bot's usage lines show it, many times a second.
 
-The latency of a forecast comes from two of them that lie ten seconds or more apart (``context`` does that). Most lie
+The latency of a forecast comes from two of them that lie ten seconds or more apart (``CallCounters``). Most lie
 nearer: ``telling`` leaves those out where the lines are read, so that few go on.
 """
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from recompile_watch.core.events import EXTRA_FIELDS, Event
 from recompile_watch.core.prefix_grammar import Stamp
 
 DERIVE_MIN_S = 10.0  # the bot's clock has seconds: over ten of them a rate is right to 10 %
+DERIVE_MAX_S = 900.0  # the bot's own idle time (MARKETSIM_TOTO_KEEPALIVE_SECONDS): behind it the pipeline is dropped, and nothing was called
+DERIVE_MIN_CALLS = 2
+DERIVE_MIN_CALLS_BETWEEN = 20
+MAX_COUNTERS = 1_024  # processes and settings whose calls are counted: a log of years has seen many processes
 _HOUR = 13  # as many characters of a time tell its hour, in which a local clock does not change
 
 # Offset, time as printed, calls, model, symbol, (number of samples, samples per batch).
@@ -76,6 +80,61 @@ def telling(counts: Iterable[Count]) -> list[Count]:
             run.left_out = None
         found.append(count)
     return found
+
+
+class _Measured(NamedTuple):
+    """Where a call counter stood when the measured window began. last: the time and symbol of its latest line."""
+
+    calls: int
+    since: datetime
+    symbol: object
+    last: tuple[str, object]
+
+
+class CallCounters:
+    """The measured window of each process and its settings."""
+
+    def __init__(self) -> None:
+        self._windows: dict[tuple[object, ...], _Measured] = {}
+
+    def state(self) -> list[object]:
+        """All windows, as JSON values."""
+        return [[list(key), one.calls, one.since.isoformat(), one.symbol, list(one.last)] for key, one in self._windows.items()]
+
+    def resume(self, state: Iterable[Any]) -> None:
+        """Goes on where an earlier reading stopped. Raises TypeError or ValueError when it is no such state."""
+        for key, calls, since, symbol, last in state:
+            self._windows[tuple(key)] = _Measured(calls, datetime.fromisoformat(since), symbol, (last[0], last[1]))
+
+    def drop(self, pid: int | None) -> None:
+        """Begins all windows of a process anew: what a load and the time between two analyses take is no latency."""
+        self._windows = {key: one for key, one in self._windows.items() if pid is not None and key[0] not in (None, pid)}
+
+    def calls(self, key: tuple[object, ...], count: int, time: str, symbol: object) -> tuple[float, int, object] | None:
+        """Seconds, calls and symbol of the window of this counter, once it is long enough; then a new one begins.
+
+        The line with a new symbol ends the window of the one before. Between two symbols the bot does other work, which
+        only many calls outweigh. Of the lines that show one second only the first counts.
+        """
+        first, last = self._windows.get(key), (time, symbol)
+        if first is not None and first.last == last:
+            return None
+        now = datetime.fromisoformat(time)
+        if first is None or count < first.calls:
+            self._begin(key, _Measured(count, now, symbol, last))
+            return None
+        elapsed_s, calls = (now - first.since).total_seconds(), count - first.calls
+        is_enough = DERIVE_MIN_S <= elapsed_s <= DERIVE_MAX_S and calls >= (DERIVE_MIN_CALLS if symbol == first.symbol else DERIVE_MIN_CALLS_BETWEEN)
+        is_over = is_enough or elapsed_s > DERIVE_MAX_S or symbol != first.symbol
+        self._begin(key, _Measured(count, now, symbol, last) if is_over else first._replace(last=last))
+        return (elapsed_s, calls, first.symbol) if is_enough else None
+
+    def _begin(self, key: tuple[object, ...], window: _Measured) -> None:
+        """Keeps a window as the latest; beyond the bound the one that was kept longest ago goes."""
+        self._windows.pop(key, None)
+        self._windows[key] = window
+        if len(self._windows) > MAX_COUNTERS:
+            del self._windows[next(iter(self._windows))]
 
 
 def derived_latency(event: Event, elapsed_s: float, calls: int, symbol: object) -> Event:
