@@ -170,6 +170,7 @@ def test_what_to_change_about_an_object(guard: str, start: str) -> None:
     ("guard", "start"),
     [
         ("GLOBAL_STATE changed: deterministic_algorithms", "torch.use_deterministic_algorithms(True)"),
+        ("GLOBAL_STATE changed: cuda_matmul_precision", "torch.set_float32_matmul_precision("),
         ("GLOBAL_STATE changed: default_dtype", "torch.set_default_dtype("),
         ("___check_torch_function_mode_stack()", "# torch.device(...)"),
         ("utils_device.CURRENT_DEVICE == None", "torch.set_default_device("),
