@@ -85,6 +85,23 @@ def size_in_buckets(after):
 
 
 @scenario
+def size_as_key(after):
+    """A dict of tables by their length: the key needs the size's value."""
+    tables = {size: torch.arange(float(size)) for size in SIZES}
+
+    def looked_up(x):
+        return x * tables[x.shape[0]]
+
+    def given(x, table):
+        return x * table
+
+    run = compiled(given if after else looked_up)
+    for size in SIZES:
+        x = torch.ones(size)
+        yield run(x, tables[size]) if after else run(x), looked_up(x)
+
+
+@scenario
 def size_learned_before(after):
     """The second start of a program, whose first one is another process; the advice needs a log of both."""
     if after:

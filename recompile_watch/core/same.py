@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from recompile_watch.core.compile_id import without_attempt
 from recompile_watch.core.events import Event
+from recompile_watch.core.late import pattern
 
 HOLD_BYTES = 1 << 20  # the warning of a refused recompile follows at once; other ranks may print between
 PAIR_BYTES = 1 << 16
@@ -29,6 +30,8 @@ TAILS = frozenset(
         "torch.compile_error.unconverted",
     }
 )
+SPECIALIZED = "torch.recompile.specialized"  # the rule for a line that torch logs while it compiles again: the code fixes a size
+_ACTUAL_SIZE = pattern(r" size mismatch at index \d+\. expected \d+, actual (?P<size>\d+)$")
 # Exceptions of the compiler that it raises again as another one, what begins the name of those of the code that Dynamo traces, and the others.
 _WRAPPED = frozenset({"ConstraintViolationError", "DataDependentOutputException", "DynamicOutputShapeException", "GuardOnDataDependentSymNode"})
 _OBSERVED = "Observed"
@@ -125,6 +128,16 @@ def is_refused_by(recompile: Event, hit: Event) -> bool:
     if hit.function is not None and (recompile.function, recompile.file, recompile.line_no) != (hit.function, hit.file, hit.line_no):
         return recompile.function is None and _same_compile(recompile, hit)
     return _same_compile(recompile, hit)
+
+
+def with_what_fixed_it(recompile: Event, line: Event) -> Event:
+    """The recompile with the place that fixes the size which set it off, where the line is about that very size; the first such place stays."""
+    actual = {match["size"] for reason in recompile.reasons if (match := _ACTUAL_SIZE.search(reason.text)) is not None}
+    size, factor = line.extra.get("value"), line.extra.get("factor") or 1
+    is_it = isinstance(size, int) and isinstance(factor, int) and str(size // factor) in actual and recompile.compile_id is not None
+    if not is_it or not _same_compile(recompile, line) or "fixed_at" in recompile.extra:
+        return recompile
+    return recompile._replace(extra={**recompile.extra, **{name: line.extra.get(name) for name in ("fixed_at", "fixed_code")}})
 
 
 def _same_compile(one: Event, other: Event) -> bool:

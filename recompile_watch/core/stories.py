@@ -10,7 +10,7 @@ from recompile_watch.core.events import Event, Reason, is_accumulated
 from recompile_watch.core.findings import DEFAULT_LIMIT, LIMIT_KIND, cause_of
 from recompile_watch.core.fingerprint import normalised
 from recompile_watch.core.groups import Group, GroupKey
-from recompile_watch.core.guard_lines import TENSOR, hinted_config, hinted_variable
+from recompile_watch.core.guard_lines import TENSOR, fixing_line, hinted_config, hinted_variable
 from recompile_watch.core.late import pattern
 from recompile_watch.core.patterns import DYNAMIC_BY_ITSELF, MIN_STEPS, RESUMED, TWO_STATES, patterns_of
 from recompile_watch.core.remedies import Catalog
@@ -86,7 +86,7 @@ class Stories:
             text_or_none(first.extra.get("mend")), self._catalog.models.batch_of(model), text_or_none(first.extra.get("stage")),
             limit, is_accumulated(limit_name), text_or_none(first.extra.get("backend")) if told.key.kind == "compile_error" else None,
             group.lines if told.key.kind == "graph_break" else (), self._others(group, guards),
-            text_or_none(first.extra.get("hint")), self._hinted(first),
+            text_or_none(first.extra.get("hint")), self._hinted(first), self._fixed_at(group),
         )  # fmt: skip
 
     def is_raised(self, group: Group) -> bool:
@@ -187,12 +187,20 @@ class Stories:
         place = group.key.function, group.key.file
         cause = guards[-1].cause if guards else None
         if cause == "size_mismatch" and (match := TENSOR.match(guards[-1].text)) is not None:
+            if self._fixed_at(group) is not None:
+                return {"fixed_by_code"}
             symbolic = self._on_what(place).get("symbolic_shape", {})
             if any(f"{match['source']}.size()[" in text for found in symbolic.values() for text in found):
                 return {"was_dynamic"}
             return {"stays_static"} if _distinct(guards) >= MIN_STEPS else set()
         is_alone = all(one.key.kind != "recompile" for one in self._of_function.get(place, []))
         return {"only_last_reason"} if cause in TWO_STATES and group.key.kind != "recompile" and is_alone else set()
+
+    def _fixed_at(self, group: Group) -> str | None:
+        """The line that fixes the size which a recompile is about; of a limit hit one that a recompile of its function was about."""
+        groups = [group] if group.key.kind == "recompile" else self._of_function.get((group.key.function, group.key.file), [])
+        lines = (fixing_line(event.extra) for one in groups for event in (one.last, one.first))
+        return next((line for line in lines if line is not None), None)
 
     def _wider_patterns(self, group: Group) -> set[str]:
         """The patterns that only other groups show."""

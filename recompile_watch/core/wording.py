@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from recompile_watch.core.events import Event
 from recompile_watch.core.groups import Group
+from recompile_watch.core.guard_lines import fixing_line
 from recompile_watch.core.late import pattern
 from recompile_watch.core.patterns import RESUMED, SHARED_WRAPPER
 
@@ -100,7 +101,7 @@ PATTERNS = {
     "inference_tensor": "the tensor was made under torch.inference_mode(), or ceased to be",
     "autocast_keys": "autocast was switched, which older versions show on each tensor",
     "foreign_backend": "the backend is not one of torch's",
-    "fixed_by_code": "torch had made the number dynamic, and the code fixed it",
+    "fixed_by_code": "torch had made the number or size dynamic, and the code fixed it",
     "hinted": "torch's message says what to do",
     "setting_hinted": "torch's message names the setting that helps",
     "asserts": "the line of code is an assert",
@@ -203,6 +204,9 @@ def _recompile_means(group: Group) -> str:
     newest = group.first.reasons[0] if group.first.reasons else None
     if newest is not None and _OFTEN_NONE.search(newest.text):
         return "One compile with the object and one without it: two at most, which is usually fine."
+    line = fixing_line(group.last.extra) or fixing_line(group.first.extra)
+    if line is not None:
+        return f"torch had made the size dynamic, and {line} fixes it: each size compiles again, up to the recompile limit."
     return cause_means(newest.cause if newest is not None else "empty")
 
 

@@ -1,0 +1,59 @@
+"""Tests of what is said about sizes and variants: what the code fixes, what several modules share, what nobody counted."""
+
+from __future__ import annotations
+
+import pytest
+
+from recompile_watch.core.findings import Finding
+from tests.core.test_advice import GUARD, _block, _hit, _told
+
+FIXED = (
+    "I1122 11:15:31.432000 15922 torch/fx/experimental/symbolic_shapes.py:8081] [0/{}] eval {} [guard added] "
+    "if n not in self.tables:  # app/table.py:13 in f (_dynamo/variables/tensor.py:2606 in evaluate_expr)\n"
+)
+SIZES = (4, 7, 12, 5)
+
+
+def _sizes(*symbols: str) -> str:
+    """A recompile for each size, and what torch logs about its symbol."""
+    blocks = [_block(n, GUARD.format("x", 1, SIZES[n - 1], SIZES[n])) for n in range(1, 4)]
+    return "".join(block + "".join(FIXED.format(n, one.format(SIZES[n], 2 * SIZES[n])) for one in symbols) for n, block in enumerate(blocks, 1))
+
+
+def _remedies(finding: Finding) -> list[str]:
+    return [one.remedy for one in finding.advice]
+
+
+@pytest.mark.parametrize("symbol", ["Eq(s27, {})", "Eq(2*s27, {1})"])
+def test_the_line_that_fixes_a_size_is_named(symbol: str) -> None:
+    """torch had made it dynamic: nothing that makes sizes dynamic can help, and a mark raises (measured)."""
+    (found,) = _told(_sizes("Ne(s27, 1)", symbol))
+    assert "app/table.py:13 (if n not in self.tables:) fixes it" in found.consequence
+    assert _remedies(found)[:2] == ["free_the_size", "pad_or_bucket"] and "app/table.py:13" in found.advice[0].apply
+    assert not {"remove_dynamic_false", "mark_dynamic", "dynamic_sources_env"} & set(_remedies(found))
+
+
+def test_the_limit_s_finding_names_the_line_too() -> None:
+    """It is about the same function, and its last reason about the same size."""
+    hit = _told(_sizes("Eq(s27, {})") + _hit(8, "recompile_limit", "0/7: " + GUARD.format("x", 1, 5, 9)))[0]
+    assert (hit.kind, _remedies(hit)[0]) == ("recompile_limit_hit", "free_the_size")
+
+
+@pytest.mark.parametrize("symbol", ["Eq(s27, 99)", "Eq(s27, s28)", "Ne(s27, {})"])
+def test_another_symbol_fixes_nothing(symbol: str) -> None:
+    """A relation, or the value of another size: what the log does not show is what it is without the line."""
+    (found,) = _told(_sizes(symbol))
+    assert _remedies(found)[:2] == ["remove_dynamic_false", "log_dynamic_shapes"]
+
+
+def test_of_another_compile_it_says_nothing() -> None:
+    """The line of a frame that is compiled in between."""
+    log = _sizes("Eq(s27, {})").replace("symbolic_shapes.py:8081] [0/", "symbolic_shapes.py:8081] [3/")
+    assert _remedies(_told(log)[0])[0] == "remove_dynamic_false"
+
+
+def test_where_the_log_leaves_it_open_it_is_to_be_looked_at_first() -> None:
+    """dynamic=False and code that fixes the size look alike: an advice that may raise stands behind the one that tells them apart."""
+    (found,) = _told(_sizes())
+    assert _remedies(found)[:2] == ["remove_dynamic_false", "log_dynamic_shapes"]
+    assert "names the line" in (found.advice[0].caution or "")
