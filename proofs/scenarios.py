@@ -294,6 +294,25 @@ def layers_isolated(after):
 
 
 @scenario
+def layers_of_widths(after):
+    """Each layer compiled for itself, as is advised for large models, and each of another width."""
+
+    class Layer(torch.nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.linear = torch.nn.Linear(width, width)
+
+        def forward(self, x):
+            return self.linear(x).relu()
+
+    torch.manual_seed(0)
+    for width in SIZES:
+        layer = Layer(width)
+        x = torch.ones(2, width)
+        yield compiled(layer, **({"isolate_recompiles": True} if after else {}))(x), layer(x)
+
+
+@scenario
 def layers_by_name(after):
     def scaled(x, layer_name, factor):
         return x * factor if after else x * (len(layer_name) + 2)

@@ -54,6 +54,7 @@ _STATES = (
     ("CURRENT_DEVICE", "torch.set_default_device('cuda')"),
 )
 _MAX_CODE = 60
+_LAYER = pattern(r"nn[\\/](?:modules[\\/](?:linear|conv|batchnorm|instancenorm|normalization|rnn)\.py:|functional\.py:\d+ \([^\n]*\bweight\b)")
 _NAME = r"(?P<name>[^']+(?:'\w+'[^']*)*)"
 TENSOR = pattern(
     r"tensor '(?P<source>.+?)' (?:size|strides?|dtype|rank|requires_grad|dispatch key set|(?:Tensor )?device index) mismatch"
@@ -282,6 +283,11 @@ def fixing_line(extra: Mapping[str, object]) -> str | None:
     """The line of code that fixes a size, as torch prints its place: ``app/table.py:13 (if n not in tables:)``."""
     place, code = extra.get("fixed_at"), extra.get("fixed_code")
     return None if place is None else f"{place} ({_shortened(str(code))})" if code else str(place)
+
+
+def is_of_a_layer(line: str) -> bool:
+    """True for such a line of one of torch's layers, whose weight has the size: several layers of several widths share the code."""
+    return _LAYER.match(line) is not None
 
 
 def _shortened(code: str) -> str:

@@ -133,7 +133,7 @@ def is_refused_by(recompile: Event, hit: Event) -> bool:
 def with_what_fixed_it(recompile: Event, line: Event) -> Event:
     """The recompile with the place that fixes the size which set it off, where the line is about that very size; the first such place stays."""
     actual = {match["size"] for reason in recompile.reasons if (match := _ACTUAL_SIZE.search(reason.text)) is not None}
-    size, factor = line.extra.get("value"), line.extra.get("factor") or 1
+    size, factor = line.extra.get("value") or line.extra.get("width"), line.extra.get("factor") or 1
     is_it = isinstance(size, int) and isinstance(factor, int) and str(size // factor) in actual and recompile.compile_id is not None
     if not is_it or not _same_compile(recompile, line) or "fixed_at" in recompile.extra:
         return recompile

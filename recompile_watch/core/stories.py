@@ -10,9 +10,9 @@ from recompile_watch.core.events import Event, Reason, is_accumulated
 from recompile_watch.core.findings import DEFAULT_LIMIT, LIMIT_KIND, cause_of
 from recompile_watch.core.fingerprint import normalised
 from recompile_watch.core.groups import Group, GroupKey
-from recompile_watch.core.guard_lines import TENSOR, fixing_line, hinted_config, hinted_variable
+from recompile_watch.core.guard_lines import TENSOR, fixing_line, hinted_config, hinted_variable, is_of_a_layer
 from recompile_watch.core.late import pattern
-from recompile_watch.core.patterns import DYNAMIC_BY_ITSELF, MIN_STEPS, RESUMED, TWO_STATES, patterns_of
+from recompile_watch.core.patterns import DYNAMIC_BY_ITSELF, MIN_STEPS, RESUMED, TWO_STATES, is_of_another_module, patterns_of
 from recompile_watch.core.remedies import Catalog
 from recompile_watch.core.same import PAIR_BYTES
 from recompile_watch.core.sightings import text_or_none
@@ -187,8 +187,8 @@ class Stories:
         place = group.key.function, group.key.file
         cause = guards[-1].cause if guards else None
         if cause == "size_mismatch" and (match := TENSOR.match(guards[-1].text)) is not None:
-            if self._fixed_at(group) is not None:
-                return {"fixed_by_code"}
+            if (line := self._fixed_at(group)) is not None:
+                return {"several_modules" if is_of_a_layer(line) else "fixed_by_code"}
             symbolic = self._on_what(place).get("symbolic_shape", {})
             if any(f"{match['source']}.size()[" in text for found in symbolic.values() for text in found):
                 return {"was_dynamic"}
@@ -202,9 +202,15 @@ class Stories:
         lines = (fixing_line(event.extra) for one in groups for event in (one.last, one.first))
         return next((line for line in lines if line is not None), None)
 
+    def _of_several(self, group: Group) -> set[str]:
+        """Whether several modules share the code of the function: one of its guards is on a part that one module would keep."""
+        alike = self._on_what((group.key.function, group.key.file)).values() if group.key.kind in _RECOMPILES else ()
+        is_one = any(is_of_another_module(guard) for on_what in alike for guards in on_what.values() for guard in guards.values())
+        return {"several_modules"} if is_one else set()
+
     def _wider_patterns(self, group: Group) -> set[str]:
         """The patterns that only other groups show."""
-        found = set()
+        found = self._of_several(group)
         may_be_threads = self._torch.end is None or self._torch.end > THREAD_LOCAL_SINCE
         if group.has_raised:
             found.add("raised")

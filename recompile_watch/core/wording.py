@@ -10,7 +10,7 @@ from recompile_watch.core.events import Event
 from recompile_watch.core.groups import Group
 from recompile_watch.core.guard_lines import fixing_line
 from recompile_watch.core.late import pattern
-from recompile_watch.core.patterns import RESUMED, SHARED_WRAPPER
+from recompile_watch.core.patterns import RESUMED, SHARED_WRAPPER, is_of_another_module
 
 MAX_LINES = 4
 _SUFFIX = 90
@@ -101,6 +101,7 @@ PATTERNS = {
     "inference_tensor": "the tensor was made under torch.inference_mode(), or ceased to be",
     "autocast_keys": "autocast was switched, which older versions show on each tensor",
     "foreign_backend": "the backend is not one of torch's",
+    "several_modules": "several modules share the code, and differ in their parts",
     "fixed_by_code": "torch had made the number or size dynamic, and the code fixed it",
     "hinted": "torch's message says what to do",
     "setting_hinted": "torch's message names the setting that helps",
@@ -265,6 +266,8 @@ def _failure(exception: object, message: object) -> str:
 def _recompile(group: Group) -> str:
     cause = group.first.reasons[0].cause if group.first.reasons else "empty"
     words = CAUSES.get(cause) or _reason(group) or cause.replace("_", " ")
+    if cause != "parameter_size" and group.first.reasons and is_of_another_module(group.first.reasons[0]):
+        words = "another module of its class was called"
     times = f" {group.count} times" if group.count > 1 else ""
     name = _name(group) + _at_lines(group.lines)
     if group.has_raised:

@@ -57,3 +57,41 @@ def test_where_the_log_leaves_it_open_it_is_to_be_looked_at_first() -> None:
     (found,) = _told(_sizes())
     assert _remedies(found)[:2] == ["remove_dynamic_false", "log_dynamic_shapes"]
     assert "names the line" in (found.advice[0].caution or "")
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "___check_type_id(self._modules['drop_path'], 94380354530592), type=<class 'torch.nn.modules.linear.Identity'>",
+        "len(self._modules) == 3",
+        "tensor 'self._parameters['gamma']' size mismatch at index 0. expected 8, actual 16",
+    ],
+)
+def test_layers_of_several_widths_share_the_code(part: str) -> None:
+    """One torch.compile for each of them: no mark and no padding makes one width of two layers; nobody passes a layer's part."""
+    log = _block(1, part) + "".join(_block(n + 1, GUARD.format("x", 1, 8 * n, 8 * n + 8)) for n in range(1, 4))
+    told = {one.cause: _remedies(one) for one in _told(log)}
+    assert told["size_mismatch"][:2] == ["isolate_recompiles", "compile_whole_model"]
+    if "type_identity" in told:
+        assert told["type_identity"][0] == "isolate_recompiles"
+        assert any("another module of its class was called" in one.title for one in _told(log))
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["return F.linear(input, self.weight)  # nn/modules/linear.py:134", "return torch.rms_norm(input, shape, weight, eps)  # nn/functional.py:3006"],
+)
+@pytest.mark.parametrize("symbol", ["Eq(s27, {})", "Eq({}, s27)"])
+def test_a_layer_s_width_is_no_line_to_change(symbol: str, place: str) -> None:
+    """Layers that differ in nothing but their width show no other guard; what fixes the size is torch's own line."""
+    log = _sizes(symbol).replace("if n not in self.tables:  # app/table.py:13", place)
+    assert _remedies(_told(log)[0])[0] == "isolate_recompiles"
+
+
+def test_an_argument_of_another_type_is_no_other_module() -> None:
+    """What is passed, and what a module takes from an argument, is the caller's."""
+    log = _block(1, "___check_type_id(mask, 94380354530592), type=<class 'list'>") + "".join(
+        _block(n + 1, GUARD.format("x", 1, 8 * n, 8 * n + 8)) for n in range(1, 4)
+    )
+    told = {one.cause: _remedies(one) for one in _told(log)}
+    assert (told["size_mismatch"][0], told["type_identity"][0]) == ("remove_dynamic_false", "stable_arg_structure")
