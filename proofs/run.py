@@ -52,6 +52,7 @@ PROOFS = (
     Proof("remove_dynamic_false", "size_fixed", "size_mismatch"),
     Proof("mark_dynamic", "size_marked", "size_mismatch", is_quick=True),
     Proof("dynamic_sources_env", "size_from_outside", "size_mismatch", is_quick=True),
+    Proof("drop_last", "last_batch", "size_mismatch"),
     Proof("pad_or_bucket", "size_in_buckets", "size_mismatch"),
     Proof("free_the_size", "size_as_key", "size_mismatch", logs="recompiles,dynamic"),
     Proof("stance_eager_on_recompile", "size_eager_stance", "size_mismatch", is_advised=False),

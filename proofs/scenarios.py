@@ -76,6 +76,15 @@ def size_to_one(after):
 
 
 @scenario
+def last_batch(after):
+    """Thirteen items in batches of four, and of six: the last batch has one."""
+    run = compiled(double)
+    for size in (4, 6):
+        for x in torch.utils.data.DataLoader(torch.arange(13.0), batch_size=size, drop_last=after):
+            yield run(x), double(x)
+
+
+@scenario
 def size_in_buckets(after):
     run = compiled(double, dynamic=False)
     for size in SIZES:

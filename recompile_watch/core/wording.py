@@ -6,7 +6,7 @@ Sources: torch/_dynamo/convert_frame.py and the runs of ``remedies-measured.md``
 
 from collections.abc import Callable
 
-from recompile_watch.core.events import Event
+from recompile_watch.core.events import Event, Reason
 from recompile_watch.core.groups import Group
 from recompile_watch.core.guard_lines import fixing_line
 from recompile_watch.core.late import pattern
@@ -16,6 +16,7 @@ MAX_LINES = 4
 _SUFFIX = 90
 _LIMIT_RAISED = "The limit became an exception (fullgraph=True, or fail_on_recompile_limit_hit): the call failed, and nothing ran in eager mode."
 _AROUND = pattern(r"^(?:\w+(?:Error|Exception|Failed): )+(?=\w+(?:Error|Exception): )")  # exceptions that wrap the one that says what is wrong
+_OF_SIZES = pattern(r"\.(?:size|stride|storage_offset)\(\)|^\"?Shape guard|\b(?:Eq|Ne|Le|Lt|Ge|Gt|Mod|PythonMod)\(|(?<![\w.])[su]\d+\b")
 _OFTEN_NONE = pattern(r"^\S+ is (?:not )?None$")
 
 CAUSES = {
@@ -208,7 +209,14 @@ def _recompile_means(group: Group) -> str:
     line = fixing_line(group.last.extra) or fixing_line(group.first.extra)
     if line is not None:
         return f"torch had made the size dynamic, and {line} fixes it: each size compiles again, up to the recompile limit."
+    if newest is not None and _is_on_a_number(newest):
+        return "Each side of a condition on a number that torch made dynamic needs a graph of its own, which is normal."
     return cause_means(newest.cause if newest is not None else "empty")
+
+
+def _is_on_a_number(guard: Reason) -> bool:
+    """True for a condition on a number that the program passes, such as ``sigma > 1.0``, which names no size."""
+    return guard.cause == "symbolic_shape" and _OF_SIZES.search(guard.text) is None
 
 
 def _after_limit(group: Group, version: tuple[int, int] | None) -> str:
@@ -268,6 +276,8 @@ def _recompile(group: Group) -> str:
     words = CAUSES.get(cause) or _reason(group) or cause.replace("_", " ")
     if cause != "parameter_size" and group.first.reasons and is_of_another_module(group.first.reasons[0]):
         words = "another module of its class was called"
+    if group.first.reasons and _is_on_a_number(group.first.reasons[0]):
+        words = "a condition on a number turned out the other way"
     times = f" {group.count} times" if group.count > 1 else ""
     name = _name(group) + _at_lines(group.lines)
     if group.has_raised:

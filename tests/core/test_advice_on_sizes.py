@@ -95,3 +95,30 @@ def test_an_argument_of_another_type_is_no_other_module() -> None:
     )
     told = {one.cause: _remedies(one) for one in _told(log)}
     assert (told["size_mismatch"][0], told["type_identity"][0]) == ("remove_dynamic_false", "stable_arg_structure")
+
+
+def test_a_condition_on_a_number_is_none_on_sizes() -> None:
+    """A float that torch made dynamic, compared; no size has a decimal point, and a number has no dimension to pad."""
+    (found,) = _told(_block(1, "sigma > 1.0"))
+    assert "a condition on a number" in found.title and "sizes" not in found.consequence
+    assert "a relation between sizes" in _told(_block(1, "x.size()[0] > 4"))[0].title
+    hit = _hit(8, "recompile_limit", "0/7: {}")
+    assert "pad_or_bucket" not in _remedies(_told(hit.format("sigma > 1.0"))[0])
+    assert "pad_or_bucket" in _remedies(_told(hit.format("x.size()[0] > 4"))[0])
+
+
+def test_where_there_is_nothing_to_do_half_of_the_limit_is_no_warning() -> None:
+    """Prefill, decode and a longer prompt: each dimension its one step. At three quarters of the limit somebody should look, whatever the guard."""
+    blocks = [_block(n, GUARD.format(name, 1, 5, 9)) for n, name in enumerate("abcdef", 1)]
+    assert [one.severity for one in _told("".join(blocks[:3]))] == ["info"] * 3
+    assert {one.severity for one in _told("".join(blocks))} == {"warning"}
+    other = _block(4, "GLOBAL_STATE changed: grad_mode ")
+    mode = next(one for one in _told("".join(blocks[:3]) + other) if one.cause == "grad_mode")
+    assert mode.severity == "warning" and "5 compiled versions, of 8" in mode.consequence
+
+
+@pytest.mark.parametrize(("guards", "cause"), [(((0, 4, 1), (0, 1, 6)), "size_mismatch"), (((1, 4, 1), (1, 1, 6)), "size_mismatch")])
+def test_the_last_batch_is_smaller(guards: tuple[tuple[int, int, int], ...], cause: str) -> None:
+    """Of the first dimension, which is the batch."""
+    (found,) = _told("".join(_block(n, GUARD.format("x", *sizes)) for n, sizes in enumerate(guards, 1)))
+    assert ("drop_last" in _remedies(found)) is (guards[0][0] == 0) and found.cause == cause
