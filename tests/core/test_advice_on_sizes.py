@@ -122,3 +122,13 @@ def test_the_last_batch_is_smaller(guards: tuple[tuple[int, int, int], ...], cau
     """Of the first dimension, which is the batch."""
     (found,) = _told("".join(_block(n, GUARD.format("x", *sizes)) for n, sizes in enumerate(guards, 1)))
     assert ("drop_last" in _remedies(found)) is (guards[0][0] == 0) and found.cause == cause
+
+
+def test_adapters_are_exchanged_in_place() -> None:
+    """Tenants come and go: no limit is the number of them, and a log shows no more than the limit allows."""
+    blocks = "".join(_block(n, f"self.active_adapter == 'tenant{n}'") for n in range(1, 8))
+    hit = _told(blocks + _hit(8, "recompile_limit", "0/7: self.active_adapter == 'tenant8'"))[0]
+    assert _remedies(hit)[:2] == ["hotswap_adapter", "recompile_limit_kwarg"]
+    assert "at least 9" in (hit.advice[1].caution or "")
+    assert _remedies(_told(_block(1, "self.active_adapter == 'a'"))[0])[:2] == ["warmup", "hotswap_adapter"]
+    assert "hotswap_adapter" not in _remedies(_told(blocks.replace("self.active_adapter", "task"))[0])
