@@ -33,13 +33,17 @@ CATALOG = load_catalog()
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """A remedy and the program that shows it. cause: what the first log must show. is_advised: the advice on it names the remedy."""
+    """A remedy and the program that shows it.
+
+    cause: what the first log must show. is_advised: the advice on it names the remedy. logs: what torch is told to log.
+    """
 
     remedy: str
     scenario: str
     cause: str
     is_advised: bool = True
     is_quick: bool = False
+    logs: str = "recompiles,graph_breaks"
 
 
 PROOFS = (
@@ -48,7 +52,9 @@ PROOFS = (
     Proof("remove_dynamic_false", "size_fixed", "size_mismatch"),
     Proof("mark_dynamic", "size_marked", "size_mismatch", is_quick=True),
     Proof("dynamic_sources_env", "size_from_outside", "size_mismatch", is_quick=True),
+    Proof("drop_last", "last_batch", "size_mismatch"),
     Proof("pad_or_bucket", "size_in_buckets", "size_mismatch"),
+    Proof("free_the_size", "size_as_key", "size_mismatch", logs="recompiles,dynamic"),
     Proof("stance_eager_on_recompile", "size_eager_stance", "size_mismatch", is_advised=False),
     Proof("exclude_from_compile", "index_excluded", "kv_cache_index"),
     Proof("mark_unbacked", "size_zero_one", "size_zero_one"),
@@ -61,6 +67,7 @@ PROOFS = (
     Proof("compile_whole_model", "layers_apart", "module_int_attribute"),
     Proof("compile_whole_model", "layer_caches", "size_mismatch"),
     Proof("isolate_recompiles", "layers_isolated", "module_int_attribute"),
+    Proof("isolate_recompiles", "layers_of_widths", "size_mismatch", logs="recompiles,dynamic"),
     Proof("remove_per_layer_attribute", "layers_by_name", "str_value"),
     Proof("raise_recompile_limit", "names_and_limit", "str_value"),
     Proof("recompile_limit_kwarg", "names_and_own_limit", "str_value"),
@@ -197,7 +204,7 @@ def carried_out(proof: Proof, python: str) -> Outcome:
 def _run(proof: Proof, when: str, python: str, environment: dict[str, str]) -> tuple[Report, Counts, bool, str]:
     with tempfile.TemporaryDirectory() as cache:
         clean = {name: value for name, value in os.environ.items() if not name.startswith(("TORCH", "PYTHON"))}
-        clean |= {"TORCH_LOGS": "recompiles,graph_breaks", "TORCHINDUCTOR_CACHE_DIR": cache, **environment}
+        clean |= {"TORCH_LOGS": proof.logs, "TORCHINDUCTOR_CACHE_DIR": cache, **environment}
         done = subprocess.run([python, str(SCENARIOS), proof.scenario, when], capture_output=True, timeout=300, env=clean, check=False)
     if done.returncode:
         last = done.stderr.decode("utf-8", "replace").strip().split("\n")[-1]

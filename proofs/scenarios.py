@@ -76,12 +76,38 @@ def size_to_one(after):
 
 
 @scenario
+def last_batch(after):
+    """Thirteen items in batches of four, and of six: the last batch has one."""
+    run = compiled(double)
+    for size in (4, 6):
+        for x in torch.utils.data.DataLoader(torch.arange(13.0), batch_size=size, drop_last=after):
+            yield run(x), double(x)
+
+
+@scenario
 def size_in_buckets(after):
     run = compiled(double, dynamic=False)
     for size in SIZES:
         x = torch.arange(float(size))
         room = next(bucket for bucket in (8, 16, 32) if bucket >= size) if after else size
         yield run(torch.nn.functional.pad(x, (0, room - size)))[:size], double(x)
+
+
+@scenario
+def size_as_key(after):
+    """A dict of tables by their length: the key needs the size's value."""
+    tables = {size: torch.arange(float(size)) for size in SIZES}
+
+    def looked_up(x):
+        return x * tables[x.shape[0]]
+
+    def given(x, table):
+        return x * table
+
+    run = compiled(given if after else looked_up)
+    for size in SIZES:
+        x = torch.ones(size)
+        yield run(x, tables[size]) if after else run(x), looked_up(x)
 
 
 @scenario
@@ -274,6 +300,25 @@ def layers_isolated(after):
     x = torch.ones(4)
     for layer, one in zip(layers, each, strict=True):
         yield one(x), layer(x)
+
+
+@scenario
+def layers_of_widths(after):
+    """Each layer compiled for itself, as is advised for large models, and each of another width."""
+
+    class Layer(torch.nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.linear = torch.nn.Linear(width, width)
+
+        def forward(self, x):
+            return self.linear(x).relu()
+
+    torch.manual_seed(0)
+    for width in SIZES:
+        layer = Layer(width)
+        x = torch.ones(2, width)
+        yield compiled(layer, **({"isolate_recompiles": True} if after else {}))(x), layer(x)
 
 
 @scenario

@@ -22,6 +22,7 @@ from recompile_watch.core.guard_lines import (
     dtype_named,
     grad_line,
     is_of_a_library,
+    layers_before,
     logger_method,
     lr_line,
     missing_module,
@@ -85,6 +86,7 @@ class Story:
     is_accumulated: it is the limit of all entries of the code. backend: the one whose own code raised, where it is not torch's.
     lines: of a graph break: all on which it happened. others: guards of the same class on which the function failed as well.
     hint: what torch's message tells the program to do. hinted: the line that does it, where it is one of torch's settings.
+    fixed_at: the line of code that fixes a size which torch had made dynamic, as torch prints it.
     """
 
     kind: str
@@ -110,6 +112,7 @@ class Story:
     others: tuple[Reason, ...] = ()
     hint: str | None = None
     hinted: str | None = None
+    fixed_at: str | None = None
 
     @property
     def newest(self) -> str:
@@ -280,16 +283,8 @@ def _sources(story: Story) -> list[str]:
     """The sources of the guards as torch names them, each with its root wrapped: ``L['kv_cache']._current_idx[7]``."""
     found = [source for guard in (*story.guards, *story.others) if (source := rooted(source_text(guard.text))) is not None]
     if "per_layer_index" in story.patterns and len(set(found)) == 1:  # only the last layer was printed: those before it had their entries
-        found = _layers_before(found[0])
+        found = layers_before(found[0], MAX_SOURCES)
     return list(dict.fromkeys(found))[:MAX_SOURCES]
-
-
-def _layers_before(source: str) -> list[str]:
-    indices = list(re.finditer(r"\[(\d+)\]", source))
-    if not indices:
-        return [source]
-    last = indices[-1]
-    return [f"{source[: last.start()]}[{index}]{source[last.end() :]}" for index in range(min(int(last[1]) + 1, MAX_SOURCES))]
 
 
 def _source_pattern(story: Story, sources: Sequence[str]) -> str | None:
@@ -361,6 +356,7 @@ MAKERS: dict[str, Callable[[Story], str | None]] = {
     "to_gpu": _to_gpu,
     "backend": lambda story: story.backend,
     "hint": lambda story: story.hint,
+    "fixed_at": lambda story: story.fixed_at,
     "hinted_config": lambda story: story.hinted if (story.hinted or "").startswith("torch.") else None,
     "hinted_env": lambda story: story.hinted if (story.hinted or "").startswith("TORCH") else None,
     "buckets": lambda story: buckets_for(guard.text for guard in story.guards),

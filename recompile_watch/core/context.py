@@ -18,6 +18,7 @@ from recompile_watch.core.same import (
     HOLD_BYTES,
     LOGGED,
     PAIR_BYTES,
+    SPECIALIZED,
     TAILS,
     Held,
     Process,
@@ -31,6 +32,7 @@ from recompile_watch.core.same import (
     refused,
     says,
     tells_no_failure,
+    with_what_fixed_it,
 )
 from recompile_watch.core.sightings import TableRows
 from recompile_watch.core.sums import Seen, Sums, offset_of
@@ -208,6 +210,10 @@ class Context:
 
     def _counted(self, held: Held) -> list[Held]:
         event, rule = held.event, held.rule
+        if rule == SPECIALIZED:
+            if (before := self._waiting.get(held.process)) is not None:
+                before.event = with_what_fixed_it(before.event, event)
+            return []
         if event.kind in ("graph_break", "compile_error", "recompile_limit_error"):
             is_tail = (rule in TAILS or tells_no_failure(event, rule)) and event.offset - self._last_failure < PAIR_BYTES
             self._last_failure = event.offset

@@ -1,11 +1,11 @@
 """Findings: groups of events with a severity, ready to be shown.
 
 Severity follows the measured counts (``remedies-measured.md``): one recompile of a size or a number is torch's normal
-step to a dynamic graph; a third of the same guarded source, or half of the limit in use, is a warning; a limit hit is
-critical.
+step to a dynamic graph; a third of the same guarded source, or half of the limit in use, is a warning, where there is
+nothing to do three quarters of it; a limit hit is critical.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from recompile_watch.core.advice import Advice
@@ -132,8 +132,8 @@ class Wording:
         most = max((len(rule.values) for rule in agreeing), default=0)
         return [rule for rule in agreeing if len(rule.values) == most]
 
-    def severity(self, group: Group, headroom: Headroom | None) -> str:
-        """How bad a group is."""
+    def severity(self, group: Group, headroom: Headroom | None, *, is_expected: bool = False) -> str:
+        """How bad a group is. is_expected: the advice is that there is nothing to do."""
         kind = group.key.kind
         if kind in _CRITICAL:
             return "critical"
@@ -141,7 +141,7 @@ class Wording:
             return "warning"
         match kind:
             case "recompile":
-                return _recompile_severity(group, headroom)
+                return _recompile_severity(group, headroom, is_expected=is_expected)
             case "graph_break" if group.worst_process >= LOOP_BREAKS:
                 return "warning"
             case "compile_error" if group.first.extra.get("suppressed"):
@@ -163,25 +163,40 @@ class Wording:
         has_line = first.line_no is not None
         rules = self.rules_for(first)
         plain = next((rule for rule in rules if rule.id == f"torch.{key.kind}"), rules[0] if rules else None)  # what holds for the kind in general
+        severity = self.severity(group, headroom, is_expected=is_expected(advice))
+        filling = _filling(group, headroom) if severity == "warning" else ""
         rule_title, rule_why = (plain.title, plain.why) if plain else (None, None)
         return Finding(
             id=fingerprint(key.kind, key.function, key.file, key.subject), kind=key.kind,
-            severity=self.severity(group, headroom), title=title_of(group, rule_title),
+            severity=severity, title=title_of(group, rule_title),
             model=model, function=key.function, file=first.file, line_no=first.line_no if has_line else group.last.line_no,
             cause=cause_of(first), count=group.count, refused=group.refused, first_time=group.span.first, last_time=group.span.last,
             phase=group.phase, headroom=headroom, compile_seconds=None if group.seconds is None else round(group.seconds, 6),
             evidence=tuple(Evidence(event.source, event.line, evidence_text(event)) for event in group.evidence()),
-            consequence=consequence_of(group, rule_why, torch_version, is_raised=is_raised),
+            consequence=consequence_of(group, rule_why, torch_version, is_raised=is_raised) + filling,
             ranks=tuple(sorted(group.ranks)), processes=tuple(sorted(group.pids)), symbols=tuple(sorted(group.symbols)), advice=advice,
         )  # fmt: skip
 
 
-def _recompile_severity(group: Group, headroom: Headroom | None) -> str:
+def is_expected(advice: Sequence[Advice]) -> bool:
+    """True where there is nothing to do."""
+    return bool(advice) and advice[0].remedy in EXPECTED
+
+
+def _filling(group: Group, headroom: Headroom | None) -> str:
+    """Why a recompile is a warning that happened less than three times."""
+    if group.key.kind != "recompile" or group.worst_process >= ALARM_RECOMPILES or headroom is None:
+        return ""
+    return f" The function has {headroom.entries} compiled versions, of {headroom.limit or DEFAULT_LIMIT} that the limit allows."
+
+
+def _recompile_severity(group: Group, headroom: Headroom | None, *, is_expected: bool) -> str:
     if group.has_raised:
         return "critical"
     limit = (headroom.limit if headroom else None) or DEFAULT_LIMIT
-    is_filling = headroom is not None and headroom.entries >= -(-limit // 2)
-    return "warning" if is_filling or group.worst_process >= ALARM_RECOMPILES else "info"
+    many = -(-3 * limit // 4) if is_expected else -(-limit // 2)
+    is_filling = headroom is not None and headroom.entries >= many
+    return "warning" if is_filling or (group.worst_process >= ALARM_RECOMPILES and not is_expected) else "info"
 
 
 def group_key(event: Event) -> GroupKey:
@@ -262,8 +277,7 @@ def in_order(findings: list[Finding]) -> tuple[Finding, ...]:
 
     def place(f: Finding) -> tuple[int, bool, int, bool, int, str, str]:
         is_general = f.kind == "ineffective_setting" and f.model is None
-        is_expected = bool(f.advice) and f.advice[0].remedy in EXPECTED
-        return -SEVERITIES.index(f.severity), is_expected, rank.get(f.kind, len(KIND_ORDER)), is_general, -f.count, f.title, f.id
+        return -SEVERITIES.index(f.severity), is_expected(f.advice), rank.get(f.kind, len(KIND_ORDER)), is_general, -f.count, f.title, f.id
 
     return tuple(sorted(findings, key=place))
 

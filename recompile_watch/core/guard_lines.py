@@ -4,7 +4,7 @@ Pure text: which dtype, which state of torch, which object. Nothing here knows o
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
 from recompile_watch.core.late import pattern
@@ -53,6 +53,8 @@ _STATES = (
     ("tf32", "torch.set_float32_matmul_precision('high')"),
     ("CURRENT_DEVICE", "torch.set_default_device('cuda')"),
 )
+_MAX_CODE = 60
+_LAYER = pattern(r"nn[\\/](?:modules[\\/](?:linear|conv|batchnorm|instancenorm|normalization|rnn)\.py:|functional\.py:\d+ \([^\n]*\bweight\b)")
 # The type that the guard was made for is named from torch 2.14 on.
 TENSOR_EXPECTED = r"to be (?:a tensor type, ?'?|<class '[^'\n]{1,200}'>,) ?but found "
 _NAME = r"(?P<name>[^']+(?:'\w+'[^']*)*)"
@@ -272,6 +274,30 @@ def structure_line(guard: str) -> str:
             name = match.groupdict().get("name") or match.groupdict().get("left") or ""
             return line.format(name=_ROOT.sub(r"\1", name))
     return f"# {guard}: build this once and reuse it, or replace it by what it holds (a tensor, a number, a tuple of fixed length)"
+
+
+def layers_before(source: str, most: int) -> list[str]:
+    """The source with each smaller last index as well: ``c.k[0]`` and ``c.k[1]`` of ``c.k[1]``."""
+    indices = list(re.finditer(r"\[(\d+)\]", source))
+    if not indices:
+        return [source]
+    last = indices[-1]
+    return [f"{source[: last.start()]}[{index}]{source[last.end() :]}" for index in range(min(int(last[1]) + 1, most))]
+
+
+def fixing_line(extra: Mapping[str, object]) -> str | None:
+    """The line of code that fixes a size, as torch prints its place: ``app/table.py:13 (if n not in tables:)``."""
+    place, code = extra.get("fixed_at"), extra.get("fixed_code")
+    return None if place is None else f"{place} ({_shortened(str(code))})" if code else str(place)
+
+
+def is_of_a_layer(line: str) -> bool:
+    """True for such a line of one of torch's layers, whose weight has the size: several layers of several widths share the code."""
+    return _LAYER.match(line) is not None
+
+
+def _shortened(code: str) -> str:
+    return code if len(code) <= _MAX_CODE else f"{code[: _MAX_CODE - 1]}…"
 
 
 def rooted(source: str | None) -> str | None:

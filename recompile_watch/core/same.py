@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from recompile_watch.core.compile_id import without_attempt
 from recompile_watch.core.events import Event, is_accumulated
+from recompile_watch.core.late import pattern
 
 HOLD_BYTES = 1 << 20  # the warning of a refused recompile follows at once; other ranks may print between
 PAIR_BYTES = 1 << 16
@@ -29,6 +30,8 @@ TAILS = frozenset(
         "torch.compile_error.unconverted",
     }
 )
+SPECIALIZED = "torch.recompile.specialized"  # the rule for a line that torch logs while it compiles again: the code fixes a size
+_ACTUAL_SIZE = pattern(r" size mismatch at index \d+\. expected \d+, actual (?P<size>\d+)$")
 # Exceptions of the compiler that it raises again as another one, what begins the name of those of the code that Dynamo traces, and the others.
 _WRAPPED = frozenset({"ConstraintViolationError", "DataDependentOutputException", "DynamicOutputShapeException", "GuardOnDataDependentSymNode"})
 _OBSERVED = "Observed"
@@ -133,6 +136,16 @@ def refused(recompile: Event, hit: Event) -> Event:
     name = hit.extra.get("limit_name")
     named = {"limit_name": name} if is_accumulated(name) else {}
     return recompile._replace(extra={**recompile.extra, "refused": True, **named})
+
+
+def with_what_fixed_it(recompile: Event, line: Event) -> Event:
+    """The recompile with the place that fixes the size which set it off, where the line is about that very size; the first such place stays."""
+    actual = {match["size"] for reason in recompile.reasons if (match := _ACTUAL_SIZE.search(reason.text)) is not None}
+    size, factor = line.extra.get("value") or line.extra.get("width"), line.extra.get("factor") or 1
+    is_it = isinstance(size, int) and isinstance(factor, int) and str(size // factor) in actual and recompile.compile_id is not None
+    if not is_it or not _same_compile(recompile, line) or "fixed_at" in recompile.extra:
+        return recompile
+    return recompile._replace(extra={**recompile.extra, **{name: line.extra.get(name) for name in ("fixed_at", "fixed_code")}})
 
 
 def _same_compile(one: Event, other: Event) -> bool:

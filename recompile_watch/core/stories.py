@@ -10,9 +10,9 @@ from recompile_watch.core.events import Event, Reason, is_accumulated
 from recompile_watch.core.findings import DEFAULT_LIMIT, LIMIT_KIND, cause_of
 from recompile_watch.core.fingerprint import normalised
 from recompile_watch.core.groups import Group, GroupKey
-from recompile_watch.core.guard_lines import TENSOR, hinted_config, hinted_variable
+from recompile_watch.core.guard_lines import TENSOR, fixing_line, hinted_config, hinted_variable, is_of_a_layer
 from recompile_watch.core.late import pattern
-from recompile_watch.core.patterns import DYNAMIC_BY_ITSELF, MIN_STEPS, RESUMED, TWO_STATES, patterns_of
+from recompile_watch.core.patterns import DYNAMIC_BY_ITSELF, MIN_STEPS, RESUMED, TWO_STATES, is_of_another_module, patterns_of
 from recompile_watch.core.remedies import Catalog
 from recompile_watch.core.same import PAIR_BYTES
 from recompile_watch.core.sightings import text_or_none
@@ -86,7 +86,7 @@ class Stories:
             text_or_none(first.extra.get("mend")), self._catalog.models.batch_of(model), text_or_none(first.extra.get("stage")),
             limit, is_accumulated(limit_name), text_or_none(first.extra.get("backend")) if told.key.kind == "compile_error" else None,
             group.lines if told.key.kind == "graph_break" else (), self._others(group, guards),
-            text_or_none(first.extra.get("hint")), self._hinted(first),
+            text_or_none(first.extra.get("hint")), self._hinted(first), self._fixed_at(group),
         )  # fmt: skip
 
     def is_raised(self, group: Group) -> bool:
@@ -187,6 +187,8 @@ class Stories:
         place = group.key.function, group.key.file
         cause = guards[-1].cause if guards else None
         if cause == "size_mismatch" and (match := TENSOR.match(guards[-1].text)) is not None:
+            if (line := self._fixed_at(group)) is not None:
+                return {"several_modules" if is_of_a_layer(line) else "fixed_by_code"}
             symbolic = self._on_what(place).get("symbolic_shape", {})
             if any(f"{match['source']}.size()[" in text for found in symbolic.values() for text in found):
                 return {"was_dynamic"}
@@ -194,9 +196,21 @@ class Stories:
         is_alone = all(one.key.kind != "recompile" for one in self._of_function.get(place, []))
         return {"only_last_reason"} if cause in TWO_STATES and group.key.kind != "recompile" and is_alone else set()
 
+    def _fixed_at(self, group: Group) -> str | None:
+        """The line that fixes the size which a recompile is about; of a limit hit one that a recompile of its function was about."""
+        groups = [group] if group.key.kind == "recompile" else self._of_function.get((group.key.function, group.key.file), [])
+        lines = (fixing_line(event.extra) for one in groups for event in (one.last, one.first))
+        return next((line for line in lines if line is not None), None)
+
+    def _of_several(self, group: Group) -> set[str]:
+        """Whether several modules share the code of the function: one of its guards is on a part that one module would keep."""
+        alike = self._on_what((group.key.function, group.key.file)).values() if group.key.kind in _RECOMPILES else ()
+        is_one = any(is_of_another_module(guard) for on_what in alike for guards in on_what.values() for guard in guards.values())
+        return {"several_modules"} if is_one else set()
+
     def _wider_patterns(self, group: Group) -> set[str]:
         """The patterns that only other groups show."""
-        found = set()
+        found = self._of_several(group)
         may_be_threads = self._torch.end is None or self._torch.end > THREAD_LOCAL_SINCE
         if group.has_raised:
             found.add("raised")

@@ -6,15 +6,17 @@ Sources: torch/_dynamo/convert_frame.py and the runs of ``remedies-measured.md``
 
 from collections.abc import Callable
 
-from recompile_watch.core.events import Event
+from recompile_watch.core.events import Event, Reason
 from recompile_watch.core.groups import Group
+from recompile_watch.core.guard_lines import fixing_line
 from recompile_watch.core.late import pattern
-from recompile_watch.core.patterns import RESUMED, SHARED_WRAPPER
+from recompile_watch.core.patterns import RESUMED, SHARED_WRAPPER, is_of_another_module
 
 MAX_LINES = 4
 _SUFFIX = 90
 _LIMIT_RAISED = "The limit became an exception (fullgraph=True, or fail_on_recompile_limit_hit): the call failed, and nothing ran in eager mode."
 _AROUND = pattern(r"^(?:\w+(?:Error|Exception|Failed): )+(?=\w+(?:Error|Exception): )")  # exceptions that wrap the one that says what is wrong
+_OF_SIZES = pattern(r"\.(?:size|stride|storage_offset)\(\)|^\"?Shape guard|\b(?:Eq|Ne|Le|Lt|Ge|Gt|Mod|PythonMod)\(|(?<![\w.])[su]\d+\b")
 _OFTEN_NONE = pattern(r"^\S+ is (?:not )?None$")
 
 CAUSES = {
@@ -100,7 +102,8 @@ PATTERNS = {
     "inference_tensor": "the tensor was made under torch.inference_mode(), or ceased to be",
     "autocast_keys": "autocast was switched, which older versions show on each tensor",
     "foreign_backend": "the backend is not one of torch's",
-    "fixed_by_code": "torch had made the number dynamic, and the code fixed it",
+    "several_modules": "several modules share the code, and differ in their parts",
+    "fixed_by_code": "torch had made the number or size dynamic, and the code fixed it",
     "hinted": "torch's message says what to do",
     "setting_hinted": "torch's message names the setting that helps",
     "asserts": "the line of code is an assert",
@@ -203,7 +206,17 @@ def _recompile_means(group: Group) -> str:
     newest = group.first.reasons[0] if group.first.reasons else None
     if newest is not None and _OFTEN_NONE.search(newest.text):
         return "One compile with the object and one without it: two at most, which is usually fine."
+    line = fixing_line(group.last.extra) or fixing_line(group.first.extra)
+    if line is not None:
+        return f"torch had made the size dynamic, and {line} fixes it: each size compiles again, up to the recompile limit."
+    if newest is not None and _is_on_a_number(newest):
+        return "Each side of a condition on a number that torch made dynamic needs a graph of its own, which is normal."
     return cause_means(newest.cause if newest is not None else "empty")
+
+
+def _is_on_a_number(guard: Reason) -> bool:
+    """True for a condition on a number that the program passes, such as ``sigma > 1.0``, which names no size."""
+    return guard.cause == "symbolic_shape" and _OF_SIZES.search(guard.text) is None
 
 
 def _after_limit(group: Group, version: tuple[int, int] | None) -> str:
@@ -261,6 +274,10 @@ def _failure(exception: object, message: object) -> str:
 def _recompile(group: Group) -> str:
     cause = group.first.reasons[0].cause if group.first.reasons else "empty"
     words = CAUSES.get(cause) or _reason(group) or cause.replace("_", " ")
+    if cause != "parameter_size" and group.first.reasons and is_of_another_module(group.first.reasons[0]):
+        words = "another module of its class was called"
+    if group.first.reasons and _is_on_a_number(group.first.reasons[0]):
+        words = "a condition on a number turned out the other way"
     times = f" {group.count} times" if group.count > 1 else ""
     name = _name(group) + _at_lines(group.lines)
     if group.has_raised:

@@ -30,7 +30,7 @@ EXAMPLES = {
     "structure": "# config: make the object once and pass the same one in every call, or pass what it holds (a tensor, a number)",
     "state_line": "# what the guard names: the same at warm-up and in use; put `with torch.autocast(...)` inside the compiled function",
     "lr_line": "for group in optimizer.param_groups: group['lr'] = torch.tensor(group['lr'])  # once, right behind the optimizer",
-    "own_limit": "16",
+    "own_limit": "16", "fixed_at": "app/model.py:13 (if n not in self.tables:)",
     "clones": "y = y.clone()", "grad_line": "x = x.detach()  # where no gradient is wanted",
     "constraint_line": "torch._dynamo.maybe_mark_dynamic(x, 0)",
     "check_line": "torch._check(n > 0)  # the condition of the message, with your own variable,", "option_line": 'mode="reduce-overhead"',

@@ -1,0 +1,134 @@
+"""Tests of what is said about sizes and variants: what the code fixes, what several modules share, what nobody counted."""
+
+from __future__ import annotations
+
+import pytest
+
+from recompile_watch.core.findings import Finding
+from tests.core.test_advice import GUARD, _block, _hit, _told
+
+FIXED = (
+    "I1122 11:15:31.432000 15922 torch/fx/experimental/symbolic_shapes.py:8081] [0/{}] eval {} [guard added] "
+    "if n not in self.tables:  # app/table.py:13 in f (_dynamo/variables/tensor.py:2606 in evaluate_expr)\n"
+)
+SIZES = (4, 7, 12, 5)
+
+
+def _sizes(*symbols: str) -> str:
+    """A recompile for each size, and what torch logs about its symbol."""
+    blocks = [_block(n, GUARD.format("x", 1, SIZES[n - 1], SIZES[n])) for n in range(1, 4)]
+    return "".join(block + "".join(FIXED.format(n, one.format(SIZES[n], 2 * SIZES[n])) for one in symbols) for n, block in enumerate(blocks, 1))
+
+
+def _remedies(finding: Finding) -> list[str]:
+    return [one.remedy for one in finding.advice]
+
+
+@pytest.mark.parametrize("symbol", ["Eq(s27, {})", "Eq(2*s27, {1})"])
+def test_the_line_that_fixes_a_size_is_named(symbol: str) -> None:
+    """torch had made it dynamic: nothing that makes sizes dynamic can help, and a mark raises (measured)."""
+    (found,) = _told(_sizes("Ne(s27, 1)", symbol))
+    assert "app/table.py:13 (if n not in self.tables:) fixes it" in found.consequence
+    assert _remedies(found)[:2] == ["free_the_size", "pad_or_bucket"] and "app/table.py:13" in found.advice[0].apply
+    assert not {"remove_dynamic_false", "mark_dynamic", "dynamic_sources_env"} & set(_remedies(found))
+
+
+def test_the_limit_s_finding_names_the_line_too() -> None:
+    """It is about the same function, and its last reason about the same size."""
+    hit = _told(_sizes("Eq(s27, {})") + _hit(8, "recompile_limit", "0/7: " + GUARD.format("x", 1, 5, 9)))[0]
+    assert (hit.kind, _remedies(hit)[0]) == ("recompile_limit_hit", "free_the_size")
+
+
+@pytest.mark.parametrize("symbol", ["Eq(s27, 99)", "Eq(s27, s28)", "Ne(s27, {})"])
+def test_another_symbol_fixes_nothing(symbol: str) -> None:
+    """A relation, or the value of another size: what the log does not show is what it is without the line."""
+    (found,) = _told(_sizes(symbol))
+    assert _remedies(found)[:2] == ["remove_dynamic_false", "log_dynamic_shapes"]
+
+
+def test_of_another_compile_it_says_nothing() -> None:
+    """The line of a frame that is compiled in between."""
+    log = _sizes("Eq(s27, {})").replace("symbolic_shapes.py:8081] [0/", "symbolic_shapes.py:8081] [3/")
+    assert _remedies(_told(log)[0])[0] == "remove_dynamic_false"
+
+
+def test_where_the_log_leaves_it_open_it_is_to_be_looked_at_first() -> None:
+    """dynamic=False and code that fixes the size look alike: an advice that may raise stands behind the one that tells them apart."""
+    (found,) = _told(_sizes())
+    assert _remedies(found)[:2] == ["remove_dynamic_false", "log_dynamic_shapes"]
+    assert "names the line" in (found.advice[0].caution or "")
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "___check_type_id(self._modules['drop_path'], 94380354530592), type=<class 'torch.nn.modules.linear.Identity'>",
+        "len(self._modules) == 3",
+        "tensor 'self._parameters['gamma']' size mismatch at index 0. expected 8, actual 16",
+    ],
+)
+def test_layers_of_several_widths_share_the_code(part: str) -> None:
+    """One torch.compile for each of them: no mark and no padding makes one width of two layers; nobody passes a layer's part."""
+    log = _block(1, part) + "".join(_block(n + 1, GUARD.format("x", 1, 8 * n, 8 * n + 8)) for n in range(1, 4))
+    told = {one.cause: _remedies(one) for one in _told(log)}
+    assert told["size_mismatch"][:2] == ["isolate_recompiles", "compile_whole_model"]
+    if "type_identity" in told:
+        assert told["type_identity"][0] == "isolate_recompiles"
+        assert any("another module of its class was called" in one.title for one in _told(log))
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["return F.linear(input, self.weight)  # nn/modules/linear.py:134", "return torch.rms_norm(input, shape, weight, eps)  # nn/functional.py:3006"],
+)
+@pytest.mark.parametrize("symbol", ["Eq(s27, {})", "Eq({}, s27)"])
+def test_a_layer_s_width_is_no_line_to_change(symbol: str, place: str) -> None:
+    """Layers that differ in nothing but their width show no other guard; what fixes the size is torch's own line."""
+    log = _sizes(symbol).replace("if n not in self.tables:  # app/table.py:13", place)
+    assert _remedies(_told(log)[0])[0] == "isolate_recompiles"
+
+
+def test_an_argument_of_another_type_is_no_other_module() -> None:
+    """What is passed, and what a module takes from an argument, is the caller's."""
+    log = _block(1, "___check_type_id(mask, 94380354530592), type=<class 'list'>") + "".join(
+        _block(n + 1, GUARD.format("x", 1, 8 * n, 8 * n + 8)) for n in range(1, 4)
+    )
+    told = {one.cause: _remedies(one) for one in _told(log)}
+    assert (told["size_mismatch"][0], told["type_identity"][0]) == ("remove_dynamic_false", "stable_arg_structure")
+
+
+def test_a_condition_on_a_number_is_none_on_sizes() -> None:
+    """A float that torch made dynamic, compared; no size has a decimal point, and a number has no dimension to pad."""
+    (found,) = _told(_block(1, "sigma > 1.0"))
+    assert "a condition on a number" in found.title and "sizes" not in found.consequence
+    assert "a relation between sizes" in _told(_block(1, "x.size()[0] > 4"))[0].title
+    hit = _hit(8, "recompile_limit", "0/7: {}")
+    assert "pad_or_bucket" not in _remedies(_told(hit.format("sigma > 1.0"))[0])
+    assert "pad_or_bucket" in _remedies(_told(hit.format("x.size()[0] > 4"))[0])
+
+
+def test_where_there_is_nothing_to_do_half_of_the_limit_is_no_warning() -> None:
+    """Prefill, decode and a longer prompt: each dimension its one step. At three quarters of the limit somebody should look, whatever the guard."""
+    blocks = [_block(n, GUARD.format(name, 1, 5, 9)) for n, name in enumerate("abcdef", 1)]
+    assert [one.severity for one in _told("".join(blocks[:3]))] == ["info"] * 3
+    assert {one.severity for one in _told("".join(blocks))} == {"warning"}
+    other = _block(4, "GLOBAL_STATE changed: grad_mode ")
+    mode = next(one for one in _told("".join(blocks[:3]) + other) if one.cause == "grad_mode")
+    assert mode.severity == "warning" and "5 compiled versions, of 8" in mode.consequence
+
+
+@pytest.mark.parametrize(("guards", "cause"), [(((0, 4, 1), (0, 1, 6)), "size_mismatch"), (((1, 4, 1), (1, 1, 6)), "size_mismatch")])
+def test_the_last_batch_is_smaller(guards: tuple[tuple[int, int, int], ...], cause: str) -> None:
+    """Of the first dimension, which is the batch."""
+    (found,) = _told("".join(_block(n, GUARD.format("x", *sizes)) for n, sizes in enumerate(guards, 1)))
+    assert ("drop_last" in _remedies(found)) is (guards[0][0] == 0) and found.cause == cause
+
+
+def test_adapters_are_exchanged_in_place() -> None:
+    """Tenants come and go: no limit is the number of them, and a log shows no more than the limit allows."""
+    blocks = "".join(_block(n, f"self.active_adapter == 'tenant{n}'") for n in range(1, 8))
+    hit = _told(blocks + _hit(8, "recompile_limit", "0/7: self.active_adapter == 'tenant8'"))[0]
+    assert _remedies(hit)[:2] == ["hotswap_adapter", "recompile_limit_kwarg"]
+    assert "at least 9" in (hit.advice[1].caution or "")
+    assert _remedies(_told(_block(1, "self.active_adapter == 'a'"))[0])[:2] == ["warmup", "hotswap_adapter"]
+    assert "hotswap_adapter" not in _remedies(_told(blocks.replace("self.active_adapter", "task"))[0])
