@@ -173,16 +173,18 @@ def _stage_of(module: str, function: str) -> str | None:
 _OPERATION = pattern(
     rb"(?m)^\s*(?:Explanation: [^\n`]{0,120}?(?:builtin(?: operator)?|function|[Oo]perator|enter an?|method) "
     rb"`(?:<function )?(?P<traced>(?:<unknown module>\.)?[^`\s]{1,80}?)\.?(?: at 0x\w+>)?`"
+    rb"|Explanation: Dynamo has no bytecode reconstruction implemented for sourceless variable (?P<unbuilt>[^\n]{1,80}?)\.[ \t\r]{0,9}$"
     rb"|Developer debug context: (?:unsupported operator: (?P<unsupported>\S{1,80})|method: <Logger [^\n>]{1,120}>\.(?P<logged>\w{1,40})))"
 )
 
 
 def operation_of(message: bytes) -> str | None:
-    """The function or operator that Dynamo could not trace, as torch from 2.7 on explains a graph break; None where it names none."""
+    """What Dynamo could not trace, or carry over a break, as torch from 2.7 on explains a graph break; None where it names none."""
     match = _OPERATION.search(message)
     if match is None:
         return None
-    return f"Logger.{match['logged'].decode()}" if match["logged"] else (match["traced"] or match["unsupported"]).decode("utf-8", "replace")
+    named = next(text for text in match.groups() if text).decode("utf-8", "replace")
+    return f"Logger.{named}" if match["logged"] else named
 
 
 _BACKEND = pattern(rb"\bBackendCompilerFailed\b: (?:backend='(?P<name>[\w.<>-]{1,80})'|(?P<old>[\w.]{1,80})) raised:?")

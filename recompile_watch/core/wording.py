@@ -140,7 +140,7 @@ def evidence_text(event: Event) -> str:
             limit = f"hit config.{extra.get('limit_name') or 'recompile_limit'} ({_shown(extra.get('limit'))})"
             return f"torch._dynamo {limit}" + (f"; last reason: {reason}" if reason else "") + f"; function '{name}'{place}"
         case "graph_break":
-            return f"Graph break{place}: {_broken(reason, event)}"
+            return f"Graph break{place}: {_broken(reason, event)}" + (f"; not resumed: {why}" if (why := extra.get("not_resumed")) else "")
         case "cudagraph_skip":
             instances = f" ({extra['instances']} instances)" if extra.get("instances") else ""
             return f"skipping cudagraphs due to {reason}{instances}" + (f"; found from {name}{place}" if event.file else "")
