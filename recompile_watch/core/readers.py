@@ -12,7 +12,7 @@ from recompile_watch.core.prefix_grammar import GLOG
 from recompile_watch.core.records import Record
 from recompile_watch.core.rules import captures
 from recompile_watch.core.sightings import Fields, Sighting, cut_numbers, decode, sighting, text_or_none
-from recompile_watch.core.stack_frames import frames, statement_at, user_code, users_own
+from recompile_watch.core.stack_frames import called_from, frames, statement_at, user_code, users_own
 from recompile_watch.core.tracebacks import backend_of, failure_of, operation_of
 
 _CACHED_LINES = 10_000
@@ -164,7 +164,9 @@ def _read_graph_break(source: str, reasons_of: Reasons, record: Record, fields: 
         user = []
     same = [frame for frame in user if fields.get("file") in (None, frame[0]) and fields.get("line_no") in (None, frame[1])]
     if same:
-        fields["file"], fields["line_no"], fields["function"] = users_own(user[: user.index(same[-1]) + 1])
+        stack = users_own(user[: user.index(same[-1]) + 1])
+        fields["file"], fields["line_no"], fields["function"] = stack[-1]
+        fields |= called_from(stack)
     reason = fields.get("reason")
     if isinstance(reason, str):
         fields["reason"] = _first_reason_line(reason)
@@ -238,9 +240,9 @@ def _read_exception(source: str, reasons_of: Reasons, record: Record, fields: Fi
     name = fields.get("exception")
     if isinstance(name, str):
         fields["exception"] = name.rpartition(".")[2]
-    if fields.get("function") is None and (place := user_code(record.sure_message())) is not None:
-        fields["file"], fields["line_no"], fields["function"] = place
-        fields |= statement_at(record.sure_message(), [place])
+    if fields.get("function") is None and (stack := user_code(record.sure_message())) is not None:
+        fields["file"], fields["line_no"], fields["function"] = stack[-1]
+        fields |= statement_at(record.sure_message(), stack[-1:]) | called_from(stack)
     fields |= backend_of(record.message()) | hint_of(decode(record.message()), name)
     return [sighting(source, record, fields)]
 

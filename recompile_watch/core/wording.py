@@ -85,6 +85,8 @@ PATTERNS = {
     "benchmark": "the file is a benchmark",
     "of_torch": "the file is one of torch's own",
     "of_package": "the function is another package's",
+    "own_call": "the log shows which line of the program leads there",
+    "many_in_package": "the package breaks the graph at four places or more",
     "was_dynamic": "torch had made the size dynamic, and the code fixed it",
     "stays_static": "three sizes each got a compile of their own",
     "only_last_reason": "the log shows no other reason",

@@ -1080,6 +1080,23 @@ def test_a_branch_of_a_package_is_none_of_the_program_s() -> None:
     assert "in your own code that leads to" in broken.advice[0].where
 
 
+def test_many_breaks_of_a_package_are_left_out_with_its_call() -> None:
+    """Measured: a quantizer's 10 breaks became one. The line of the program is told where one break's stack shows it."""
+    vq, log = "/v/site-packages/vq/vq.py", ""
+    for number, reason in enumerate(("Data-dependent branching", "Missing tp_iternext", "Tensor.item() call", "setattr() on x")):
+        own = ('  File "/srv/m.py", line 13, in forward', "    z = self.vq(x)") if number else ()
+        log += "".join(f"{B}{line}\n" for line in (
+            f"Graph break in user code at {vq}:{number}", f"Graph Break Reason: {reason}", "", "User code traceback:", *own,
+            f'  File "{vq}", line {number}, in f{number}', "    x",
+        ))  # fmt: skip
+    told = _told(log)
+    assert {one.advice[0].remedy for one in told} == {"leave_package_out"}
+    assert all(one.advice[0].apply.startswith("# at /srv/m.py:13 in forward: torch.compiler.disable(f)") for one in told)
+    assert all(one.advice[0].where.startswith("at /srv/m.py:13 in forward, your own code that leads to /v/") for one in told)
+    (alone,) = _told("".join(line for line in log.splitlines(keepends=True) if " f1" in line or "py:1" in line or "Missing" in line))
+    assert alone.advice[0].remedy == "remove_graph_break"
+
+
 def test_a_failure_under_a_break_is_the_break() -> None:
     """torch logs what failed while it tried the operator, and breaks the graph there: the program goes on."""
     words = "Could not guard on data-dependent expression Eq(u1, 0) (unhinted: Eq(u1, 0))."
