@@ -27,6 +27,7 @@ _STATEMENTS = (
     ("asserts", pattern(rb"^assert\b")),
     ("branches", pattern(rb"\b(?:if|while|and|or|not)\b(?:(?!:\s).)*(?:\.item\(|\bbool\()")),
     ("draws_numbers", pattern(rb"\b(?:np|numpy)\.random\.")),
+    ("picks_experts", pattern(rb"\bexpert_(?:hit|idx|mask)\b")),  # the loop of transformers' mixtures of experts
 )
 
 

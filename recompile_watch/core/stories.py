@@ -28,6 +28,7 @@ _NEW_SOURCE = pattern(
     r"tensor '(?![LG]\[|___)\w[^']*' (?:size|stride|dtype|rank|requires_grad) mismatch|___check_(?:obj|type)_id\((?![LG]\[|___)"
     r"|(?!(?:[LG]\[|___|torch\b|utils_device))\w[\w.]* == "
 )
+_OF_LIGHTNING = pattern(r" in (?:training|validation|test|predict)_step$")  # what a LightningModule calls its steps
 _ON_WHAT = pattern(r"(?s)(?:\. expected | == |: ).*$")  # behind what a guard is on
 _RECOMPILES = ("recompile", LIMIT_KIND, "recompile_limit_error")
 
@@ -129,8 +130,10 @@ class Stories:
         return found[0] if group.values.get("called_from") or len(set(found)) == 1 else None
 
     def _in_package(self, group: Group) -> set[str]:
-        """What the log shows about a package whose code breaks the graph."""
-        found = {"own_call"} if self._called_from(group) is not None else set()
+        """What the log shows about a package whose code breaks the graph, or fails."""
+        call = self._called_from(group)
+        found = {"own_call"} if call is not None else set()
+        found |= {"lightning_step"} if _OF_LIGHTNING.search(call or "") else set()
         is_often = group.key.kind == BREAK_KIND and len(self._broken.get(package_of(group.key.file) or "", [])) >= MANY_BREAKS
         return found | {"many_in_package"} if is_often else found
 

@@ -86,6 +86,7 @@ PATTERNS = {
     "of_torch": "the file is one of torch's own",
     "of_package": "the function is another package's",
     "own_call": "the log shows which line of the program leads there",
+    "lightning_step": "the call stands in a step of a LightningModule",
     "many_in_package": "the package breaks the graph at four places or more",
     "was_dynamic": "torch had made the size dynamic, and the code fixed it",
     "stays_static": "three sizes each got a compile of their own",
@@ -108,6 +109,7 @@ PATTERNS = {
     "asserts": "the line of code is an assert",
     "branches": "the line of code branches on the number",
     "draws_numbers": "the line of code draws a number from NumPy",
+    "picks_experts": "the line of code picks the experts of a mixture that got tokens",
     "lazy_view": "the tensor is a conjugated or negated view, or ceased to be",
 }
 # What failed, by the stage that a traceback shows; the rules say it for those that have a message of their own.

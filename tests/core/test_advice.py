@@ -1097,6 +1097,36 @@ def test_many_breaks_of_a_package_are_left_out_with_its_call() -> None:
     assert alone.advice[0].remedy == "remove_graph_break"
 
 
+def test_a_loop_over_experts() -> None:
+    """Measured: capture_dynamic_output_shape_ops moves the break by two lines; the library's own setting takes the loop away."""
+    where = "/v/site-packages/transformers/models/mixtral/modeling_mixtral.py"
+    code = "expert_hit = torch.greater(expert_mask.sum(dim=(-1, -2)), 0).nonzero()"
+    broken = _broken("Dynamic shape operator", "Operator `aten.nonzero.default`'s output shape depends", file=where, code=code)
+    assert broken.advice[0].remedy == "experts_at_once"
+    own = _broken("Dynamic shape operator", "Operator `aten.nonzero.default`'s output shape depends", code=code)
+    assert own.advice[0].remedy == "capture_dynamic_output_shape_ops"
+
+
+@pytest.mark.parametrize(
+    ("step", "remedies"),
+    [("training_step", ["compile_inner_module", "leave_package_out"]), ("forward", ["leave_package_out", "upgrade_torch"])],
+)
+def test_an_internal_error_in_a_library_s_code(step: str, remedies: list[str]) -> None:
+    """Measured: a LightningModule that logs in its step cannot be compiled, its network can; and what fails can be left out."""
+    log = f"""torch._dynamo.exc.InternalTorchDynamoError: AttributeError: 'method' object has no attribute '__dict__'
+
+from user code:
+   File "/srv/train.py", line 10, in {step}
+    self.log("loss", loss)
+  File "/v/site-packages/lightning/pytorch/core/module.py", line 514, in log
+    and is_param_in_hook_signature(self.training_step, "dataloader_iter", explicit=True)
+
+"""
+    (failed,) = _told(log)
+    assert [one.remedy for one in failed.advice[:2]] == remedies
+    assert failed.advice[remedies.index("leave_package_out")].apply.startswith(f"# at /srv/train.py:10 in {step}: torch.compiler.disable(f)")
+
+
 def test_a_failure_under_a_break_is_the_break() -> None:
     """torch logs what failed while it tried the operator, and breaks the graph there: the program goes on."""
     words = "Could not guard on data-dependent expression Eq(u1, 0) (unhinted: Eq(u1, 0))."
