@@ -37,7 +37,8 @@ PATTERNS = frozenset(
         "limit_raised_elsewhere", "cascade", "other_parameter_sizes", "learned_again",
         "beside_the_model", "shared_wrapper", "raised", "other_device", "inference_tensor", "autocast_keys", "lazy_view", "foreign_backend",
         "fixed_by_code",
-        "hinted", "setting_hinted", "asserts", "branches", "draws_numbers", "picks_experts", "own_call", "many_in_package", "lightning_step",
+        "hinted", "setting_hinted", "asserts", "branches", "draws_numbers", "picks_experts",
+        "own_call", "many_in_package", "lightning_step", "offload_hooks",
     }
 )  # fmt: skip
 _TEXTS = ("title", "apply", "where", "expect", "caution")

@@ -86,6 +86,7 @@ PATTERNS = {
     "of_torch": "the file is one of torch's own",
     "of_package": "the function is another package's",
     "own_call": "the log shows which line of the program leads there",
+    "offload_hooks": "accelerate wraps each module, to move it to its device and back",
     "lightning_step": "the call stands in a step of a LightningModule",
     "many_in_package": "the package breaks the graph at four places or more",
     "was_dynamic": "torch had made the size dynamic, and the code fixed it",

@@ -1097,6 +1097,18 @@ def test_many_breaks_of_a_package_are_left_out_with_its_call() -> None:
     assert alone.advice[0].remedy == "remove_graph_break"
 
 
+def test_offload_hooks() -> None:
+    """Measured: 35 breaks and 19 recompiles of an offloaded model were gone when its hooks were; no type of an argument can be kept."""
+    hooks = "/v/lib/python3.11/site-packages/accelerate/hooks.py"
+    block = _block(1, "___check_type_id(module, 94713274017904), type=<class 'torch.nn.modules.normalization.LayerNorm'>").replace(
+        "/srv/m.py:3", f"{hooks}:186"
+    )
+    assert _advised(block) == ["remove_offload_hooks"]
+    broken = _broken("Attempted to call function marked as skipped", "-", "wrapper", file=hooks)
+    assert [one.remedy for one in broken.advice] == ["remove_offload_hooks"]
+    assert _advised(block.replace("accelerate/hooks.py", "other/hooks.py"))[0] == "stable_arg_structure"
+
+
 def test_a_loop_over_experts() -> None:
     """Measured: capture_dynamic_output_shape_ops moves the break by two lines; the library's own setting takes the loop away."""
     where = "/v/site-packages/transformers/models/mixtral/modeling_mixtral.py"
