@@ -144,6 +144,9 @@ def evidence_text(event: Event) -> str:
         case "recompile_limit_hit":
             limit = f"hit config.{extra.get('limit_name') or 'recompile_limit'} ({_shown(extra.get('limit'))})"
             return f"torch._dynamo {limit}" + (f"; last reason: {reason}" if reason else "") + f"; function '{name}'{place}"
+        case "recompile_limit_error" if extra.get("exception") and event.function:
+            at = f"{extra['exception']} at {extra.get('limit_name') or 'recompile_limit'} ({_shown(extra.get('limit'))})"
+            return at + (f"; last reason: {reason}" if reason else "") + f"; function '{name}'{place}"
         case "graph_break":
             return f"Graph break{place}: {_broken(reason, event)}" + (f"; not resumed: {why}" if (why := extra.get("not_resumed")) else "")
         case "cudagraph_skip":

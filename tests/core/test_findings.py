@@ -469,6 +469,7 @@ def test_what_is_raised_at_a_limit_has_the_function_that_hit_it() -> None:
     assert (raised.kind, raised.function, raised.line_no, raised.cause, raised.headroom) == (
         "recompile_limit_error", hit.function, hit.line_no, hit.cause, hit.headroom,
     )  # fmt: skip
+    assert raised.evidence[0].text == f"FailOnRecompileLimitHit at recompile_limit (8); last reason: 0/7: x == 7; function 'f' in {FILE}:9"
     for other in (limit_error(60, rank=1), limit_error(800), limit_error(40), limit_error(60, function="g")):
         assert [one.function for one in report_of([limit_hit(), other]).findings if one.kind == "recompile_limit_error"] == [other.function]
 
