@@ -172,12 +172,16 @@ def _read_graph_break(source: str, reasons_of: Reasons, record: Record, fields: 
         fields["reason"] = _first_reason_line(reason)
     if (operation := operation_of(message)) is not None:
         fields["operation"] = operation
+    if (further := _FURTHER_BREAK.search(message)) is not None:
+        fields["not_resumed"] = decode(further["reason"]).strip()
     fields |= hint_of(decode(message)) | statement_at(message, same[-1:])
     is_whole = fields.get("file") is not None or (not record.unterminated and _HINT_WITHOUT_PLACE.search(message) is not None)
     return [sighting(source, record, fields, partial=not is_whole or record.match is None or (record.cut and record.unterminated))]
 
 
 _HINT_WITHOUT_PLACE = pattern(rb"to include these operations in the captured graph\.\s*\Z")  # torch before 2.6
+# Why torch cannot resume behind the break that it tells of: a loop, a context manager.
+_FURTHER_BREAK = pattern(rb"another graph break occurred:[ \t*]{0,9}\n(?:[ \t]{0,40}\n){0,3}[ \t]{0,40}(?P<reason>[^\s*][^\n]{1,200})")
 _UNFILLED = pattern(rb"(?m)^\s*%s\s*$")
 
 

@@ -204,7 +204,8 @@ def consequence_of(group: Group, rule_why: str | None, torch_version: tuple[int,
             return "Functions still stop compiling at the lower limit: whoever raised it believes in a change that did not happen where it counts."
         case "bot_error":
             return "What the bot was doing for this symbol, or in this cycle, did not finish."
-    return rule_why or "See the evidence."
+    stopped = group.values.get("not_resumed")
+    return (rule_why or "See the evidence.") + (f" What stops it: {_short(str(stopped))}." if stopped else "")
 
 
 def _recompile_means(group: Group) -> str:

@@ -486,6 +486,7 @@ def test_a_break_that_cannot_be_resumed_is_one_finding() -> None:
     """It has the reason and the advice of the break, and what torch could not do about it."""
     finding = only(not_resumed(3), catalog=load_catalog())
     assert (finding.severity, finding.function, finding.count, finding.advice[0].remedy) == ("warning", "f", 2, "branch_as_tensor")
+    assert finding.consequence.endswith("What stops it: Reconstruction failure: Iterator().")
     assert "eager mode" in finding.consequence and finding.evidence[1].text.endswith("; not resumed: Reconstruction failure: Iterator()")
     alone = only(not_resumed(3)[1:], catalog=load_catalog())
     assert (alone.severity, alone.advice[0].remedy) == ("warning", "rebuildable_values")
