@@ -57,7 +57,7 @@ READING_ORDER = (
     "same", "handlers", "context", "engine", "live", "streams", "parts", "window",
     "fingerprint", "phases", "modes", "groups", "versions", "patterns", "models", "model_files", "remedies", "env_file", "env_state",
     "env_check", "guard_lines", "advice", "wording", "series", "timeline", "findings", "raised_limits", "drift", "stories", "baseline",
-    "acceptance", "candidates", "revisit", "profiles", "decision", "measured", "break_places", "source_span", "analysis", "doubles", "members",
+    "acceptance", "candidates", "revisit", "profiles", "decision", "measured", "earlier", "source_span", "analysis", "doubles", "members",
     "statistics", "trials", "gates", "verdict", "published", "diagnosis", "units", "heard", "messages", "notices", "notice_json", "parcels",
     "digests", "delivery", "codec",
     "kept_diagnosis", "shelves", "fading", "agenda", "moments", "matchers", "watch_settings", "lifecycle", "pace", "diagnostic_runs",

@@ -21,7 +21,6 @@ from recompile_watch.core.guard_lines import (
     constraint_line,
     dtype_named,
     grad_line,
-    is_of_a_library,
     layers_before,
     logger_method,
     lr_line,
@@ -39,6 +38,7 @@ from recompile_watch.core.models import Model, ModelSetting, where_set
 from recompile_watch.core.patterns import RESUMED, SHARED_WRAPPER, varying_integer
 from recompile_watch.core.remedies import Case, Catalog, Remedy
 from recompile_watch.core.rules import Pattern
+from recompile_watch.core.stack_frames import is_of_a_library
 from recompile_watch.core.versions import VersionRange
 
 MAX_ADVICE = 5
@@ -85,8 +85,9 @@ class Story:
     it failed (``tracebacks.Failure``). limit: the recompile limit that the function ran into, if the log prints it.
     is_accumulated: it is the limit of all entries of the code. backend: the one whose own code raised, where it is not torch's.
     lines: of a graph break: all on which it happened. others: guards of the same class on which the function failed as well.
-    hint: what torch's message tells the program to do. hinted: the line that does it, where it is one of torch's settings.
+    hint, hinted: what torch's message tells the program to do, and the line that does it, where it is one of torch's settings.
     fixed_at: the line of code that fixes a size which torch had made dynamic, as torch prints it.
+    called_from: the program's own line that leads into a library, ``/srv/m.py:12 in forward``.
     """
 
     kind: str
@@ -113,6 +114,7 @@ class Story:
     hint: str | None = None
     hinted: str | None = None
     fixed_at: str | None = None
+    called_from: str | None = None
 
     @property
     def newest(self) -> str:
@@ -217,7 +219,8 @@ def _made_at(story: Story) -> str:
         return "inside the compiled function"
     others = ", ".join(str(line) for line in story.lines if line != story.line_no)
     place = f"{story.place} (also on line {others})" if others else story.place
-    return f"in your own code that leads to {place}" if is_of_a_library(story.file) else f"at {place}"
+    own = f"at {story.called_from}, your own code" if story.called_from else "in your own code"
+    return f"{own} that leads to {place}" if is_of_a_library(story.file) else f"at {place}"
 
 
 def _holder(story: Story) -> str:
@@ -226,7 +229,7 @@ def _holder(story: Story) -> str:
     if story.kind == "compile_error" and story.function is None:
         return 'your function that fails: the last behind "from user code:", "Found from" or "User stack:" in the whole log (TORCHDYNAMO_VERBOSE=1)'
     if is_of_a_library(story.file):
-        return f"your own function that leads to {name} ({story.place} is a library's)"
+        return f"your own function{f' at {story.called_from},' * bool(story.called_from)} that leads to {name} ({story.place} is a library's)"
     return f"{name}, at {story.place}" if story.place else name
 
 
@@ -268,8 +271,7 @@ def _clones(story: Story) -> str | None:
 
 def _grad_line(story: Story) -> str | None:
     name = _tensor_name(story)
-    is_parameter = "._parameters[" in story.newest
-    return grad_line(name, is_parameter=is_parameter) if name else None
+    return grad_line(name, is_parameter="._parameters[" in story.newest) if name else None
 
 
 def _to_gpu(story: Story) -> str:
@@ -339,6 +341,7 @@ MAKERS: dict[str, Callable[[Story], str | None]] = {
     "function": _function,
     "place": lambda story: story.place,
     "made_at": _made_at,
+    "own_call": lambda story: f"at {story.called_from}" if story.called_from else "in your own code",
     "callee": _callee,
     "holder": _holder,
     "structure": lambda story: structure_line(story.newest[:MAX_GUARD_CHARS]),

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from recompile_watch.core.advice import advise
-from recompile_watch.core.break_places import BreakPlaces
 from recompile_watch.core.compile_id import parse_compile_id
 from recompile_watch.core.context import Item
 from recompile_watch.core.decision import Decision, decide
 from recompile_watch.core.drift import drift_events
+from recompile_watch.core.earlier import Earlier
 from recompile_watch.core.env_check import env_events
 from recompile_watch.core.env_file import EnvFile
 from recompile_watch.core.events import TORCH_KINDS, Event, is_accumulated
@@ -124,7 +124,7 @@ class Analysis:
         self._slices = TimeSlices()
         self._groups: dict[GroupKey, Group] = {}
         self._recent: dict[tuple[object, ...], Group] = {}
-        self._breaks = BreakPlaces()
+        self._earlier = Earlier()
         self._entries: dict[_Place, int] = {}
         self._limits: dict[_Place, int | None] = {}
         self._limit: int | None = None
@@ -209,14 +209,14 @@ class Analysis:
         self._slices.merge(later._slices)
         resolved = self._phases.merge(later._phases)
         for group in later._groups.values():
-            self._breaks.name(group)
+            self._earlier.name(group)
             known = self._groups.get(group.key)
             if known is not None:
                 known.merge(group, resolved)
             else:
                 group.resolve(resolved)
                 self._groups[group.key] = group
-        self._breaks.merge(later._breaks)
+        self._earlier.merge(later._earlier)
         for place, entries in later._entries.items():
             self._entries[place] = max(entries, self._entries.get(place, 0))
         self._limits.update(later._limits)
@@ -262,7 +262,7 @@ class Analysis:
         )
 
     def _find(self, event: Event) -> None:
-        event = self._breaks.see(decided(event))
+        event = self._earlier.see(decided(event))
         group = self._group(event)
         at = self._at(event.time)
         group.add(event, at)

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from recompile_watch.core.break_places import BreakPlaces
+from recompile_watch.core.earlier import KINDS, Earlier
 from recompile_watch.core.events import TORCH_KINDS, Event
-from recompile_watch.core.findings import BREAK_KIND, LIMIT_KIND, Finding, decided, group_key
+from recompile_watch.core.findings import LIMIT_KIND, Finding, decided, group_key
 from recompile_watch.core.fingerprint import fingerprint
 from recompile_watch.core.groups import SUBJECT_FIELDS, GroupKey
 from recompile_watch.core.heard import TroubleKind
@@ -89,14 +89,12 @@ class Casebook:
         self.gone: dict[str, float | None] = {}  # forgotten since this was emptied last: when it was over, in epoch seconds, if it was
         self._held = sum(len(part.events) for shelf in (self._heads, self._tails) for part in shelf.values())
         self._limits: dict[tuple[object, object], Remembered] = {}
-        self._breaks = BreakPlaces()
+        self._earlier = Earlier()
         for incident in sorted(self.shelf.values(), key=lambda one: one.number):
             self._index(incident)
-        for incident in self.of_kinds((BREAK_KIND,)):
-            for item in self.events_of(incident):
-                self._breaks.see(item.event)
-        hits = (item for incident in self.of_kinds((LIMIT_KIND,)) for item in self.events_of(incident))
-        for item in sorted(hits, key=lambda one: one.n):
+        told = (item for incident in self.of_kinds(KINDS) for item in self.events_of(incident))
+        for item in sorted(told, key=lambda one: one.n):
+            self._earlier.see(item.event)
             self._learn(item)
 
     @property
@@ -131,8 +129,8 @@ class Casebook:
         return sorted((one for name in names if (one := self.shelf.get(name)) is not None), key=lambda one: one.number)
 
     def placed(self, event: Event) -> Event:
-        """The event as ``analyze`` takes it: the decisive reason first; a break whose stack torch left out has the function of the earlier one."""
-        return self._breaks.see(decided(event))
+        """The event as ``analyze`` takes it: the decisive reason first, and what an earlier event said of the same happening."""
+        return self._earlier.see(decided(event))
 
     def problem(self, event: Event) -> Problem:
         """Which problem an event shows; of each it is asked several times."""

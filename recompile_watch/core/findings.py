@@ -150,7 +150,7 @@ class Wording:
                 return "info"
             case "ineffective_setting" if group.first.extra.get("cause") in NOTES:
                 return "info"
-        severities = [rule.severity for rule in self.rules_for(group.first)]
+        severities = [rule.severity for rule in self.rules_for(_worst(group))]
         return max(severities, key=SEVERITIES.index, default="warning")
 
     def finding(
@@ -161,7 +161,7 @@ class Wording:
         key, first = group.key, group.first
         headroom = None if group.has_raised else headroom  # what raised left no entry
         has_line = first.line_no is not None
-        rules = self.rules_for(first)
+        rules = self.rules_for(_worst(group))
         plain = next((rule for rule in rules if rule.id == f"torch.{key.kind}"), rules[0] if rules else None)  # what holds for the kind in general
         severity = self.severity(group, headroom, is_expected=is_expected(advice))
         filling = _filling(group, headroom) if severity == "warning" else ""
@@ -176,6 +176,12 @@ class Wording:
             consequence=consequence_of(group, rule_why, torch_version, is_raised=is_raised) + filling,
             ranks=tuple(sorted(group.ranks)), processes=tuple(sorted(group.pids)), symbols=tuple(sorted(group.symbols)), advice=advice,
         )  # fmt: skip
+
+
+def _worst(group: Group) -> Event:
+    """The first event of a group; a break behind which torch could not resume, once only, is one of these."""
+    is_skipped = group.values.get("skipped") and not group.first.extra.get("skipped")
+    return group.first._replace(extra={**group.first.extra, "skipped": True}) if is_skipped else group.first
 
 
 def is_expected(advice: Sequence[Advice]) -> bool:
@@ -254,8 +260,7 @@ def _subject(kind: str, event: Event) -> str:
 
 def _with_what_it_did(reason: str, extra: Mapping[str, object]) -> str:
     """A reason, with what torch met and what became of it."""
-    marks = (name for name in ("skipped", "raised") if extra.get(name))
-    return " ".join(str(part) for part in (reason, extra.get("operation"), *marks) if part)
+    return " ".join(str(part) for part in (reason, extra.get("operation"), "raised" if extra.get("raised") else None) if part)
 
 
 def cause_of(event: Event) -> str | None:

@@ -1,6 +1,6 @@
 """Everything remembered of one problem, in bounded memory, so that two parts of a log add up exactly."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -14,9 +14,9 @@ MAX_NAMES = 200
 MAX_GUARDS = 64
 # Besides kind, place and guard: all that a subject is made of.
 SUBJECT_FIELDS = (
-    "limit_name", "stance", "exception", "symbol", "model", "cause", "message", "compiled", "mode", "setting", "operation", "skipped", "raised",
+    "limit_name", "stance", "exception", "symbol", "model", "cause", "message", "compiled", "mode", "setting", "operation", "raised",
 )  # fmt: skip
-_VALUES = ("limit", "limit_name", "instances", "distinct_sizes")
+_VALUES = ("limit", "limit_name", "instances", "distinct_sizes", "skipped", "not_resumed", "called_from")
 Process = tuple[str, int | None, int | None, int | None]
 
 
@@ -166,6 +166,14 @@ class Group:
         open_streams, self.inherited = self.inherited, set()
         for stream in open_streams:
             self.add_phase(stream, resolved.get(stream))
+
+    def retell(self, told: Callable[[Event], Event]) -> None:
+        """Takes what an earlier part of the log tells about its events."""
+        self.first, self.last = told(self.first), told(self.last)
+        self._sample = [(draw, source, offset, told(event)) for draw, source, offset, event in self._sample]
+        self._learn(self.first)
+        if self.first.reasons and not self.guards:
+            self._see_guards(self.first)
 
     @property
     def worst_process(self) -> int:

@@ -15,7 +15,6 @@ DTYPES = {
     "Char": "int8", "Byte": "uint8", "Bool": "bool", "ComplexFloat": "complex64", "ComplexDouble": "complex128",
     "Float8_e4m3fn": "float8_e4m3fn", "Float8_e5m2": "float8_e5m2",
 }  # fmt: skip
-_LIBRARY = pattern(r"[\\/](?:site|dist)-packages[\\/]|[\\/]python3\.\d+[\\/](?!(?:site|dist)-packages[\\/])|[\\/]Lib[\\/](?!site-packages[\\/])")
 _DTYPE = pattern(r"dtype mismatch\. expected (\w+)")
 _OPERATOR = pattern(
     r"\b(?!torch\b|aten\b|prims?\b)([A-Za-z_]\w*)(?:\.|::)([A-Za-z_]\w*)"
@@ -129,11 +128,6 @@ _STRUCTURE = tuple(
         ),
     )
 )
-
-
-def is_of_a_library(file: str | None) -> bool:
-    """True for a file of Python's or of an installed package, which nobody edits to mend a program."""
-    return file is not None and _LIBRARY.search(file) is not None
 
 
 def dtype_named(guard: str) -> str:

@@ -36,7 +36,8 @@ _DIMENSION = pattern(r"tensor '.+?' size mismatch at index \d+")
 MAX_FIRST_STEPS = 3  # dimensions that may each take their first step before somebody should look
 _BACKENDS = pattern(r"Cached backend: [^\n]{0,200}?compiler='(?P<cached>[\w.-]+)'.{0,200}?New backend: [^\n]{0,200}?compiler='(?P<new>[\w.-]+)'")
 _BENCHMARK = pattern(r"(?i)(?:^|[\\/_.-])bench(?:marks?|marking|es)?(?:[\\/_.-]|$)")
-_PACKAGE = pattern(r"[\\/](?:site|dist)-packages[\\/](?!torch[\\/])")
+_PACKAGE = pattern(r"[\\/](?:site|dist)-packages[\\/](?!torch[\\/])(?P<name>[^\\/]{1,100})")
+_OFFLOAD = pattern(r"[\\/]accelerate[\\/]hooks\.py$")
 _TORCH = pattern(r"[\\/](?:site|dist)-packages[\\/]torch[\\/](?:distributed|nn[\\/]parallel)[\\/]")
 DYNAMIC_BY_ITSELF = frozenset({"size_mismatch", "int_value", "float_value"})
 _KEY_SETS = pattern(r"dispatch key set mismatch\. expected DispatchKeySet\((?P<expected>[^)]*)\), actual DispatchKeySet\((?P<actual>[^)]*)\)")
@@ -142,8 +143,15 @@ def _of_file(file: str) -> set[str]:
         ("benchmark", _BENCHMARK),
         ("of_torch", _TORCH),
         ("of_package", _PACKAGE),
+        ("offload_hooks", _OFFLOAD),
     )
     return {name for name, place in places if place.search(file)}
+
+
+def package_of(file: str | None) -> str | None:
+    """The package that a file belongs to, by its folder among the installed ones; None for torch and for what is not installed."""
+    found = _PACKAGE.search(file or "")
+    return found["name"] if found else None
 
 
 def varying_integer(texts: Sequence[str]) -> tuple[str, int, list[int]] | None:

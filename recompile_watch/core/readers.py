@@ -12,7 +12,7 @@ from recompile_watch.core.prefix_grammar import GLOG
 from recompile_watch.core.records import Record
 from recompile_watch.core.rules import captures
 from recompile_watch.core.sightings import Fields, Sighting, cut_values, decode, sighting, text_or_none
-from recompile_watch.core.stack_frames import frames, statement_at, user_code, users_own
+from recompile_watch.core.stack_frames import called_from, frames, statement_at, user_code, users_own
 from recompile_watch.core.tracebacks import backend_of, failure_of, operation_of
 
 _CACHED_LINES = 10_000
@@ -164,18 +164,24 @@ def _read_graph_break(source: str, reasons_of: Reasons, record: Record, fields: 
         user = []
     same = [frame for frame in user if fields.get("file") in (None, frame[0]) and fields.get("line_no") in (None, frame[1])]
     if same:
-        fields["file"], fields["line_no"], fields["function"] = users_own(user[: user.index(same[-1]) + 1])
+        stack = users_own(user[: user.index(same[-1]) + 1])
+        fields["file"], fields["line_no"], fields["function"] = stack[-1]
+        fields |= called_from(stack)
     reason = fields.get("reason")
     if isinstance(reason, str):
         fields["reason"] = _first_reason_line(reason)
     if (operation := operation_of(message)) is not None:
         fields["operation"] = operation
+    if (further := _FURTHER_BREAK.search(message)) is not None:
+        fields["not_resumed"] = decode(further["reason"]).strip()
     fields |= hint_of(decode(message)) | statement_at(message, same[-1:])
     is_whole = fields.get("file") is not None or (not record.unterminated and _HINT_WITHOUT_PLACE.search(message) is not None)
     return [sighting(source, record, fields, partial=not is_whole or record.match is None or (record.cut and record.unterminated))]
 
 
 _HINT_WITHOUT_PLACE = pattern(rb"to include these operations in the captured graph\.\s*\Z")  # torch before 2.6
+# Why torch cannot resume behind the break that it tells of: a loop, a context manager.
+_FURTHER_BREAK = pattern(rb"another graph break occurred:[ \t*]{0,9}\n(?:[ \t]{0,40}\n){0,3}[ \t]{0,40}(?P<reason>[^\s*][^\n]{1,200})")
 _UNFILLED = pattern(rb"(?m)^\s*%s\s*$")
 
 
@@ -241,9 +247,9 @@ def _read_exception(source: str, reasons_of: Reasons, record: Record, fields: Fi
     name = fields.get("exception")
     if isinstance(name, str):
         fields["exception"] = name.rpartition(".")[2]
-    if fields.get("function") is None and (place := user_code(record.sure_message())) is not None:
-        fields["file"], fields["line_no"], fields["function"] = place
-        fields |= statement_at(record.sure_message(), [place])
+    if fields.get("function") is None and (stack := user_code(record.sure_message())) is not None:
+        fields["file"], fields["line_no"], fields["function"] = stack[-1]
+        fields |= statement_at(record.sure_message(), stack[-1:]) | called_from(stack)
     fields |= backend_of(record.message()) | hint_of(decode(record.message()), name)
     return [sighting(source, record, fields)]
 

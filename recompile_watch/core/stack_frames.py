@@ -1,6 +1,7 @@
 """Stack frames that a message shows, and which of them is the user's code."""
 
 import re
+from itertools import takewhile
 from typing import NamedTuple
 
 from recompile_watch.core.late import pattern
@@ -18,11 +19,15 @@ _STACKS = (
     ),
 )
 _OF_TORCH = pattern(r"[\\/](?:site|dist)-packages[\\/]torch[\\/]|(?:^|[\\/])torch[\\/](?:_\w+|nn)[\\/]")
+_LIBRARY = pattern(r"[\\/](?:site|dist)-packages[\\/]|[\\/]python3\.\d+[\\/](?!(?:site|dist)-packages[\\/])|[\\/]Lib[\\/](?!site-packages[\\/])")
+_CALLS_MODULE = pattern(r"[\\/]torch[\\/]nn[\\/]modules[\\/]module\.py$")
+_FRAMES_OF_A_CALL = 2  # of torch for the call of a module; the compiled module has two more of its own
 # What is done with the number, or the truth value, that torch would have to read.
 _STATEMENTS = (
     ("asserts", pattern(rb"^assert\b")),
     ("branches", pattern(rb"\b(?:if|while|and|or|not)\b(?:(?!:\s).)*(?:\.item\(|\bbool\()")),
     ("draws_numbers", pattern(rb"\b(?:np|numpy)\.random\.")),
+    ("picks_experts", pattern(rb"\bexpert_(?:hit|idx|mask)\b")),  # the loop of transformers' mixtures of experts
 )
 
 
@@ -41,13 +46,31 @@ def frames(message: bytes) -> list[StackFrame]:
     return [StackFrame(decode(m["file"]), int(m["line"]) if m["line"] else None, decode(m["function"]).strip()) for m in _FRAME.finditer(message)]
 
 
-def users_own(stack: list[StackFrame]) -> StackFrame:
-    """The innermost frame that is not of torch's library; the innermost one where all are."""
-    return next((frame for frame in reversed(stack) if _OF_TORCH.search(frame.file) is None), stack[-1])
+def is_of_a_library(file: str | None) -> bool:
+    """True for a file of Python's or of an installed package, which nobody edits to mend a program."""
+    return file is not None and _LIBRARY.search(file) is not None
 
 
-def user_code(message: bytes) -> StackFrame | None:
-    """The user's frame in what an exception says of where it came from; None where it does not say."""
+def users_own(stack: list[StackFrame]) -> list[StackFrame]:
+    """The stack up to the innermost frame that is not of torch's library; all of it where all frames are."""
+    last = next((n for n, frame in reversed([*enumerate(stack, 1)]) if _OF_TORCH.search(frame.file) is None), len(stack))
+    return stack[:last]
+
+
+def called_from(stack: list[StackFrame]) -> dict[str, object]:
+    """Which line of the program's own leads into a library, as a field of the event: inside of what is compiled, as far as the stack tells."""
+    if not stack or not is_of_a_library(stack[-1].file):
+        return {}
+    own = next((n for n, frame in reversed([*enumerate(stack)]) if not is_of_a_library(frame.file)), None)
+    if own is None or stack[own].line_no is None or stack[own].function == "<module>" or stack[own].file.startswith("<"):
+        return {}
+    calls = sum(1 for _ in takewhile(lambda frame: _CALLS_MODULE.search(frame.file) is not None, stack[own + 1 :]))
+    file, line_no, function = stack[own]
+    return {"called_from": f"{file}:{line_no} in {function}"} if calls <= _FRAMES_OF_A_CALL else {}
+
+
+def user_code(message: bytes) -> list[StackFrame] | None:
+    """The stack down to the user's frame in what an exception says of where it came from; None where it does not say."""
     shown = (code for stack in _STACKS if (code := stack.search(message)) is not None)
     stack = next((found for code in shown if (found := frames(code[0]))), None)
     return users_own(stack) if stack else None

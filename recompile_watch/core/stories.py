@@ -7,18 +7,19 @@ from recompile_watch.core.advice import Story
 from recompile_watch.core.causes import parse_reason
 from recompile_watch.core.compile_id import entry_number
 from recompile_watch.core.events import Event, Reason, is_accumulated
-from recompile_watch.core.findings import DEFAULT_LIMIT, LIMIT_KIND, cause_of
+from recompile_watch.core.findings import BREAK_KIND, DEFAULT_LIMIT, LIMIT_KIND, cause_of
 from recompile_watch.core.fingerprint import normalised
 from recompile_watch.core.groups import Group, GroupKey
 from recompile_watch.core.guard_lines import TENSOR, fixing_line, hinted_config, hinted_variable, is_of_a_layer
 from recompile_watch.core.late import pattern
-from recompile_watch.core.patterns import DYNAMIC_BY_ITSELF, MIN_STEPS, RESUMED, TWO_STATES, is_of_another_module, patterns_of
+from recompile_watch.core.patterns import DYNAMIC_BY_ITSELF, MIN_STEPS, RESUMED, TWO_STATES, is_of_another_module, package_of, patterns_of
 from recompile_watch.core.remedies import Catalog
 from recompile_watch.core.same import PAIR_BYTES
 from recompile_watch.core.sightings import text_or_none
 from recompile_watch.core.versions import ANY_VERSION, VersionRange
 
 THREAD_LOCAL_SINCE = (2, 12)  # torch._dynamo.config overrides hold in the thread that made them
+MANY_BREAKS = 4  # places of one package at which it is left out sooner than mended
 FEW = 4  # recompiles that leave half of the default limit
 # Causes with as many values as the program has: a higher limit is a cure for these only.
 _FINITE = frozenset({"str_value", "object_identity", "type_identity", "parameter_size", "closure_or_global", "dict_keys"})
@@ -27,6 +28,7 @@ _NEW_SOURCE = pattern(
     r"tensor '(?![LG]\[|___)\w[^']*' (?:size|stride|dtype|rank|requires_grad) mismatch|___check_(?:obj|type)_id\((?![LG]\[|___)"
     r"|(?!(?:[LG]\[|___|torch\b|utils_device))\w[\w.]* == "
 )
+_OF_LIGHTNING = pattern(r" in (?:training|validation|test|predict)_step$")  # what a LightningModule calls its steps
 _ON_WHAT = pattern(r"(?s)(?:\. expected | == |: ).*$")  # behind what a guard is on
 _RECOMPILES = ("recompile", LIMIT_KIND, "recompile_limit_error")
 
@@ -42,10 +44,13 @@ class Stories:
         self._on_what_of: dict[tuple[str | None, str | None], dict[str, dict[str, dict[str, Reason]]]] = {}
         self._of_function: dict[tuple[str | None, str | None], list[Group]] = {}
         self._overwritten: set[str | None] = set()
+        self._broken: dict[str, list[Group]] = {}
         self._hits: list[Group] = []
         self._errors: list[Event] = []
         self._raised_limits: set[int] = set()
         for group in groups:
+            if group.key.kind == BREAK_KIND and (package := package_of(group.key.file)) is not None:
+                self._broken.setdefault(package, []).append(group)
             if group.key.kind == "recompile_limit_error":
                 self._errors += [group.first, group.last]
             if (
@@ -73,6 +78,7 @@ class Stories:
         guards = self._guards(group) if group.key.kind in _RECOMPILES else _own_guards(first)
         limit, limit_name = self._limit_of(group)
         patterns = patterns_of(guards, function=group.key.function, worst_process=group.worst_process, phase=group.phase, file=first.file)
+        patterns |= self._in_package(group)
         model = self._catalog.model(self._catalog.models.of(first))
         resumed = RESUMED.search(group.key.function or "")
         setting = text_or_none(first.extra.get("setting"))
@@ -86,7 +92,7 @@ class Stories:
             text_or_none(first.extra.get("mend")), self._catalog.models.batch_of(model), text_or_none(first.extra.get("stage")),
             limit, is_accumulated(limit_name), text_or_none(first.extra.get("backend")) if told.key.kind == "compile_error" else None,
             group.lines if told.key.kind == "graph_break" else (), self._others(group, guards),
-            text_or_none(first.extra.get("hint")), self._hinted(first), self._fixed_at(group),
+            text_or_none(first.extra.get("hint")), self._hinted(first), self._fixed_at(group), self._called_from(group),
         )  # fmt: skip
 
     def is_raised(self, group: Group) -> bool:
@@ -116,6 +122,20 @@ class Stories:
         """The recompile limits that the log prints; of a limit that is not in force that one and the one that is."""
         raised, limit = event.extra.get("raised"), event.extra.get("limit")
         return frozenset({raised, limit}) if isinstance(raised, int) and isinstance(limit, int) else self._limits | self._raised_limits
+
+    def _called_from(self, group: Group) -> str | None:
+        """The program's own line that leads to the group's place in a library; where the log shows none, the only one that leads into the package."""
+        alike = [group, *self._broken.get(package_of(group.key.file) or "", [])]
+        found = [text for one in alike if (text := text_or_none(one.values.get("called_from"))) is not None]
+        return found[0] if group.values.get("called_from") or len(set(found)) == 1 else None
+
+    def _in_package(self, group: Group) -> set[str]:
+        """What the log shows about a package whose code breaks the graph, or fails."""
+        call = self._called_from(group)
+        found = {"own_call"} if call is not None else set()
+        found |= {"lightning_step"} if _OF_LIGHTNING.search(call or "") else set()
+        is_often = group.key.kind == BREAK_KIND and len(self._broken.get(package_of(group.key.file) or "", [])) >= MANY_BREAKS
+        return found | {"many_in_package"} if is_often else found
 
     def _cause_of_error(self, group: Group) -> Group:
         """The limit hit that an exception is about, when the log shows one only: torch warns, then it raises."""

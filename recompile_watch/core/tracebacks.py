@@ -175,17 +175,18 @@ _OPERATION = pattern(
     rb"`(?:<function )?(?P<traced>(?:<unknown module>\.)?[^`\s]{1,80}?)\.?(?: at 0x\w+>)?`"
     rb"|Explanation: Dynamo graph breaks on `(?P<clock>[^`\s()]{1,80})\(\)`"
     rb"|Explanation: Dynamo determined that a graph break should occur when calling `[^`\n]{1,300}`\. Reason: (?P<delayed>[^\n]{1,200}?)(?:\. |\.?$)"
+    rb"|Explanation: Dynamo has no bytecode reconstruction implemented for sourceless variable (?P<unbuilt>[^\n]{1,80}?)\.[ \t\r]{0,9}$"
     rb"|Developer debug context: (?:unsupported operator: (?P<unsupported>\S{1,80})|method: <Logger [^\n>]{1,120}>\.(?P<logged>\w{1,40})))"
 )
 
 
 def operation_of(message: bytes) -> str | None:
-    """The function or operator that Dynamo could not trace, as torch from 2.7 on explains a graph break; None where it names none."""
+    """What Dynamo could not trace, or carry over a break, as torch from 2.7 on explains a graph break; None where it names none."""
     match = _OPERATION.search(message)
     if match is None:
         return None
-    named = match["traced"] or match["unsupported"] or match["clock"] or match["delayed"]
-    return f"Logger.{match['logged'].decode()}" if match["logged"] else named.decode("utf-8", "replace")
+    named = next(text for text in match.groups() if text).decode("utf-8", "replace")
+    return f"Logger.{named}" if match["logged"] else named
 
 
 _BACKEND = pattern(rb"\bBackendCompilerFailed\b: (?:backend='(?P<name>[\w.<>-]{1,80})'|(?P<old>[\w.]{1,80})) raised:?")

@@ -87,6 +87,10 @@ PATTERNS = {
     "benchmark": "the file is a benchmark",
     "of_torch": "the file is one of torch's own",
     "of_package": "the function is another package's",
+    "own_call": "the log shows which line of the program leads there",
+    "offload_hooks": "accelerate wraps each module, to move it to its device and back",
+    "lightning_step": "the call stands in a step of a LightningModule",
+    "many_in_package": "the package breaks the graph at four places or more",
     "was_dynamic": "torch had made the size dynamic, and the code fixed it",
     "stays_static": "three sizes each got a compile of their own",
     "only_last_reason": "the log shows no other reason",
@@ -109,6 +113,7 @@ PATTERNS = {
     "asserts": "the line of code is an assert",
     "branches": "the line of code branches on the number",
     "draws_numbers": "the line of code draws a number from NumPy",
+    "picks_experts": "the line of code picks the experts of a mixture that got tokens",
     "lazy_view": "the tensor is a conjugated or negated view, or ceased to be",
 }
 # What failed, by the stage that a traceback shows; the rules say it for those that have a message of their own.
@@ -142,8 +147,11 @@ def evidence_text(event: Event) -> str:
         case "recompile_limit_hit":
             limit = f"hit config.{extra.get('limit_name') or 'recompile_limit'} ({_shown(extra.get('limit'))})"
             return f"torch._dynamo {limit}" + (f"; last reason: {reason}" if reason else "") + f"; function '{name}'{place}"
+        case "recompile_limit_error" if extra.get("exception") and event.function:
+            at = f"{extra['exception']} at {extra.get('limit_name') or 'recompile_limit'} ({_shown(extra.get('limit'))})"
+            return at + (f"; last reason: {reason}" if reason else "") + f"; function '{name}'{place}"
         case "graph_break":
-            return f"Graph break{place}: {_broken(reason, event)}"
+            return f"Graph break{place}: {_broken(reason, event)}" + (f"; not resumed: {why}" if (why := extra.get("not_resumed")) else "")
         case "cudagraph_skip":
             instances = f" ({extra['instances']} instances)" if extra.get("instances") else ""
             return f"skipping cudagraphs due to {reason}{instances}" + (f"; found from {name}{place}" if event.file else "")
@@ -199,7 +207,8 @@ def consequence_of(group: Group, rule_why: str | None, torch_version: tuple[int,
             return "Functions still stop compiling at the lower limit: whoever raised it believes in a change that did not happen where it counts."
         case "bot_error":
             return "What the bot was doing for this symbol, or in this cycle, did not finish."
-    return rule_why or "See the evidence."
+    stopped = group.values.get("not_resumed")
+    return (rule_why or "See the evidence.") + (f" What stops it: {_short(str(stopped))}." if stopped else "")
 
 
 def _recompile_means(group: Group) -> str:

@@ -8,7 +8,7 @@ from recompile_watch.core.wording import shown_function
 
 # One function's recompiles and its limit are one story; so are all symbols without a real quote, and all
 # errors that the bot prints.
-_BY_FUNCTION = frozenset({"recompile", "recompile_limit_hit"})
+_BY_FUNCTION = frozenset({"recompile", "recompile_limit_hit", "recompile_limit_error"})
 _BY_KIND = frozenset({"synthetic_quote", "inverted_prediction", "bot_error"})
 
 

@@ -66,6 +66,7 @@ class _Printer:
         times = [time for source in report.sources for time in (source.first_time, source.last_time)]
         self._clock = Clock([*times, *(time for f in report.findings for time in (f.first_time, f.last_time))])
         self._names = short_names([source.facts.path for source in report.sources])
+        self._advised: dict[str, str] = {}
 
     def print(self) -> None:
         """Head, findings, notes, numbers, sources."""
@@ -120,19 +121,22 @@ class _Printer:
         self._print_advice(block)
 
     def _print_advice(self, block: Block) -> None:
-        """What to do: the first remedy of the block, with the line to paste."""
+        """What to do: the first remedy of the block, with the line to paste; where a block above has said it, only that."""
         advice = next((finding.advice[0] for finding in block.findings if finding.advice), None)
         if advice is None:
             return
-        line = Text.assemble(("do: ", "green"), (safe(advice.title), "bold"))
-        line.append(" (then restart)" if advice.restart else "", style="dim")
-        self._print_line(line)
-        text = safe(advice.apply.removeprefix("# "), _MAX_APPLY)
-        if advice.kind != "env":  # a line for the shell is pasted as it stands
-            text = shorter_paths(text)
-        self._console.print(Padding(Text(text, style="green"), (0, 0, 0, _INDENT + 4), expand=False))
+        title, said = safe(advice.title), self._advised.get(advice.apply)
+        self._advised.setdefault(advice.apply, advice.where)
+        if said is None:
+            self._print_line(Text.assemble(("do: ", "green"), (title, "bold"), (" (then restart)" if advice.restart else "", "dim")))
+            text = safe(advice.apply.removeprefix("# "), _MAX_APPLY)
+            if advice.kind != "env":  # a line for the shell is pasted as it stands
+                text = shorter_paths(text)
+            self._console.print(Padding(Text(text, style="green"), (0, 0, 0, _INDENT + 4), expand=False))
+        else:
+            self._print_line(Text.assemble(("do: ", "green"), f"as above ({title})"))
         where = safe(advice.where)
-        if advice.kind in _HAS_PLACE and where != "nowhere" and where not in advice.apply:
+        if advice.kind in _HAS_PLACE and where not in ("nowhere", safe(said or "")) and where not in advice.apply:
             self._console.print(Padding(Text(shorter_paths(where), style="dim"), (0, 0, 0, _INDENT + 4), expand=False))
 
     def _place(self, block: Block) -> str:

@@ -1104,6 +1104,65 @@ def test_a_branch_of_a_package_is_none_of_the_program_s() -> None:
     assert "in your own code that leads to" in broken.advice[0].where
 
 
+def test_many_breaks_of_a_package_are_left_out_with_its_call() -> None:
+    """Measured: a quantizer's 10 breaks became one. The line of the program is told where one break's stack shows it."""
+    vq, log = "/v/site-packages/vq/vq.py", ""
+    for number, reason in enumerate(("Data-dependent branching", "Missing tp_iternext", "Tensor.item() call", "setattr() on x")):
+        own = ('  File "/srv/m.py", line 13, in forward', "    z = self.vq(x)") if number else ()
+        log += "".join(f"{B}{line}\n" for line in (
+            f"Graph break in user code at {vq}:{number}", f"Graph Break Reason: {reason}", "", "User code traceback:", *own,
+            f'  File "{vq}", line {number}, in f{number}', "    x",
+        ))  # fmt: skip
+    told = _told(log)
+    assert {one.advice[0].remedy for one in told} == {"leave_package_out"}
+    assert all(one.advice[0].apply.startswith("# at /srv/m.py:13 in forward: torch.compiler.disable(f)") for one in told)
+    assert all(one.advice[0].where.startswith("at /srv/m.py:13 in forward, your own code that leads to /v/") for one in told)
+    (alone,) = _told("".join(line for line in log.splitlines(keepends=True) if " f1" in line or "py:1" in line or "Missing" in line))
+    assert alone.advice[0].remedy == "remove_graph_break"
+
+
+def test_offload_hooks() -> None:
+    """Measured: 35 breaks and 19 recompiles of an offloaded model were gone when its hooks were; no type of an argument can be kept."""
+    hooks = "/v/lib/python3.11/site-packages/accelerate/hooks.py"
+    block = _block(1, "___check_type_id(module, 94713274017904), type=<class 'torch.nn.modules.normalization.LayerNorm'>").replace(
+        "/srv/m.py:3", f"{hooks}:186"
+    )
+    assert _advised(block) == ["remove_offload_hooks"]
+    broken = _broken("Attempted to call function marked as skipped", "-", "wrapper", file=hooks)
+    assert [one.remedy for one in broken.advice] == ["remove_offload_hooks"]
+    assert _advised(block.replace("accelerate/hooks.py", "other/hooks.py"))[0] == "stable_arg_structure"
+
+
+def test_a_loop_over_experts() -> None:
+    """Measured: capture_dynamic_output_shape_ops moves the break by two lines; the library's own setting takes the loop away."""
+    where = "/v/site-packages/transformers/models/mixtral/modeling_mixtral.py"
+    code = "expert_hit = torch.greater(expert_mask.sum(dim=(-1, -2)), 0).nonzero()"
+    broken = _broken("Dynamic shape operator", "Operator `aten.nonzero.default`'s output shape depends", file=where, code=code)
+    assert broken.advice[0].remedy == "experts_at_once"
+    own = _broken("Dynamic shape operator", "Operator `aten.nonzero.default`'s output shape depends", code=code)
+    assert own.advice[0].remedy == "capture_dynamic_output_shape_ops"
+
+
+@pytest.mark.parametrize(
+    ("step", "remedies"),
+    [("training_step", ["compile_inner_module", "leave_package_out"]), ("forward", ["leave_package_out", "upgrade_torch"])],
+)
+def test_an_internal_error_in_a_library_s_code(step: str, remedies: list[str]) -> None:
+    """Measured: a LightningModule that logs in its step cannot be compiled, its network can; and what fails can be left out."""
+    log = f"""torch._dynamo.exc.InternalTorchDynamoError: AttributeError: 'method' object has no attribute '__dict__'
+
+from user code:
+   File "/srv/train.py", line 10, in {step}
+    self.log("loss", loss)
+  File "/v/site-packages/lightning/pytorch/core/module.py", line 514, in log
+    and is_param_in_hook_signature(self.training_step, "dataloader_iter", explicit=True)
+
+"""
+    (failed,) = _told(log)
+    assert [one.remedy for one in failed.advice[:2]] == remedies
+    assert failed.advice[remedies.index("leave_package_out")].apply.startswith(f"# at /srv/train.py:10 in {step}: torch.compiler.disable(f)")
+
+
 def test_a_failure_under_a_break_is_the_break() -> None:
     """torch logs what failed while it tried the operator, and breaks the graph there: the program goes on."""
     words = "Could not guard on data-dependent expression Eq(u1, 0) (unhinted: Eq(u1, 0))."

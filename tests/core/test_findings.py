@@ -456,3 +456,51 @@ def test_breaks_are_the_same_in_parts(place: int) -> None:
         (first if number < place else second).add(one)
     first.merge(second)
     assert first.report(Facts()).findings == report_of(events, Facts()).findings
+
+
+def limit_error(line: int, **fields: object) -> Event:
+    """What is raised at the limit, without the function."""
+    return event("recompile_limit_error", line, pid=None, exception="FailOnRecompileLimitHit", limit=8, limit_name="recompile_limit", **fields)
+
+
+def test_what_is_raised_at_a_limit_has_the_function_that_hit_it() -> None:
+    """torch warns of the function, then raises without naming it: one happening."""
+    (raised, hit) = report_of([limit_hit(), limit_error(60)]).findings
+    assert (raised.kind, raised.function, raised.line_no, raised.cause, raised.headroom) == (
+        "recompile_limit_error", hit.function, hit.line_no, hit.cause, hit.headroom,
+    )  # fmt: skip
+    assert raised.evidence[0].text == f"FailOnRecompileLimitHit at recompile_limit (8); last reason: 0/7: x == 7; function 'f' in {FILE}:9"
+    for other in (limit_error(60, rank=1), limit_error(800), limit_error(40), limit_error(60, function="g")):
+        assert [one.function for one in report_of([limit_hit(), other]).findings if one.kind == "recompile_limit_error"] == [other.function]
+
+
+def not_resumed(line: int, reason: str = "Reconstruction failure", **fields: object) -> list[Event]:
+    """A break, and torch's word that it cannot resume behind it."""
+    fields = {"function": "f", "file": FILE, "line_no": 12, "compile_id": "0/0", **fields}
+    first = event("graph_break", line, reasons=(Reason(None, "Data-dependent branching", "other"),), hint="Use `torch.cond`", **fields)
+    fields |= {"function": None, "compile_id": f"{fields['compile_id']}_1"}
+    return [first, event("graph_break", line + 1, reasons=(Reason(None, reason, "other"),), operation="Iterator()", skipped=True, **fields)]
+
+
+def test_a_break_that_cannot_be_resumed_is_one_finding() -> None:
+    """It has the reason and the advice of the break, and what torch could not do about it."""
+    finding = only(not_resumed(3), catalog=load_catalog())
+    assert (finding.severity, finding.function, finding.count, finding.advice[0].remedy) == ("warning", "f", 2, "branch_as_tensor")
+    assert finding.consequence.endswith("What stops it: Reconstruction failure: Iterator().")
+    assert "eager mode" in finding.consequence and finding.evidence[1].text.endswith("; not resumed: Reconstruction failure: Iterator()")
+    alone = only(not_resumed(3)[1:], catalog=load_catalog())
+    assert (alone.severity, alone.advice[0].remedy) == ("warning", "rebuildable_values")
+    (broken, skipped), (_, of_another_frame) = not_resumed(3), not_resumed(4, compile_id="4/0")
+    assert len(report_of([broken, of_another_frame]).findings) == 2
+    assert len(report_of([broken, skipped._replace(line_no=14)]).findings) == 2
+
+
+@pytest.mark.parametrize("place", range(9))
+def test_what_one_happening_says_is_the_same_in_parts(place: int) -> None:
+    """What an event leaves out may stand in the part before."""
+    events = [limit_hit(), limit_error(51), *not_resumed(60), *not_resumed(70, pid=8), limit_hit()._replace(line=80, offset=8000), limit_error(81)]
+    first, second = Analysis(RULES), Analysis(RULES)
+    for number, one in enumerate(events):
+        (first if number < place else second).add(one)
+    first.merge(second)
+    assert first.report(Facts()).findings == report_of(events, Facts()).findings

@@ -14,7 +14,6 @@ from recompile_watch.core.guard_lines import (
     constraint_line,
     dtype_named,
     grad_line,
-    is_of_a_library,
     logger_method,
     lr_line,
     missing_module,
@@ -190,14 +189,6 @@ def test_buckets_hold_every_size() -> None:
     assert buckets_for([]) == "(8, 16, 32, 64, 128)"
     assert buckets_for(["tensor 'x' size mismatch at index 1. expected 128, actual 1500"]) == "(128, 256, 512, 1024, 2048)"
     assert buckets_for(["tensor 'x' size mismatch at index 0. expected 2048, actual 77"]) == "(128, 256, 512, 1024, 2048)"
-
-
-def test_nobody_edits_a_library() -> None:
-    """What is installed is no place to mend a program: a library's user can leave out his own call of it."""
-    assert is_of_a_library("/opt/venv/lib/python3.11/site-packages/torch/nn/modules/linear.py")
-    assert is_of_a_library("/usr/lib/python3.11/copy.py") and is_of_a_library(r"C:\Python311\Lib\json\encoder.py")
-    assert is_of_a_library("/opt/venv/lib/python3.11/site-packages/transformers/cache_utils.py")
-    assert not is_of_a_library("/srv/bot/model.py") and not is_of_a_library(None)
 
 
 def test_the_operator_of_a_message() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from recompile_watch.core.stack_frames import StackFrame, called_from, is_of_a_library
 from tests.conftest import events_of_bytes
 
 FILE = "/srv/bot/m.py"
@@ -131,3 +132,38 @@ def test_a_failure_that_torch_put_up_with_is_told_once() -> None:
     log = f"WON'T CONVERT step {FILE} line 4 \ndue to: \n{stack}\n{stack}out: tensor([2.])\n"
     (event,) = events_of_bytes(log.encode(), "-")
     assert event["kind"] == "compile_error" and event["suppressed"] is True
+
+
+def test_nobody_edits_a_library() -> None:
+    """What is installed is no place to mend a program: a library's user can leave out his own call of it."""
+    assert is_of_a_library("/opt/venv/lib/python3.11/site-packages/torch/nn/modules/linear.py")
+    assert is_of_a_library("/usr/lib/python3.11/copy.py") and is_of_a_library(r"C:\Python311\Lib\json\encoder.py")
+    assert is_of_a_library("/opt/venv/lib/python3.11/site-packages/transformers/cache_utils.py")
+    assert not is_of_a_library("/srv/bot/model.py") and not is_of_a_library(None)
+
+
+CALL = [
+    StackFrame("/v/site-packages/torch/nn/modules/module.py", 1778, "_wrapped_call_impl"),
+    StackFrame("/v/site-packages/torch/nn/modules/module.py", 1789, "_call_impl"),
+]
+PROGRAM = StackFrame("/srv/bot/train.py", 21, "<module>")
+MINE = StackFrame("/srv/bot/m.py", 13, "forward")
+THEIRS = StackFrame("/v/site-packages/quantizer/vq.py", 454, "init_embed_")
+
+
+@pytest.mark.parametrize(
+    ("stack", "where"),
+    [
+        ([PROGRAM, *CALL, *CALL, MINE, *CALL, THEIRS], "/srv/bot/m.py:13 in forward"),
+        ([MINE, THEIRS, THEIRS], "/srv/bot/m.py:13 in forward"),
+        ([PROGRAM, MINE._replace(function="<lambda>"), THEIRS], "/srv/bot/m.py:13 in <lambda>"),
+        ([PROGRAM, *CALL, MINE], None),  # the program's own code needs no line that leads there
+        ([PROGRAM, THEIRS], None),  # no module is compiled: what it calls is
+        ([PROGRAM, MINE, *CALL, *CALL, THEIRS], None),  # the call of the compiled module itself, which is the package's
+        ([THEIRS], None),
+        ([], None),
+    ],
+)
+def test_which_line_of_the_program_leads_into_a_package(stack: list[StackFrame], where: str | None) -> None:
+    """It lies inside of what is compiled: there the call can be left out."""
+    assert called_from(stack).get("called_from") == where

@@ -86,6 +86,14 @@ def test_what_gets_worse_is_told_at_once() -> None:
     assert "it was warning when you were told" in play.notices[1].alerts[0].why
 
 
+def test_what_is_raised_at_a_limit_is_told_of_the_function() -> None:
+    """The warning names it, the exception behind it does not; a watch that begins anew between them knows it still."""
+    play = Play(watch()).at(START + 1, limit_hit(START + 1)).restart()
+    play.at(START + 2, event("recompile_limit_error", START + 2, exception="FailOnRecompileLimitHit", limit=8, limit_name="recompile_limit"))
+    assert play.row("recompile_limit_error")["function"] == "step"
+    assert "step exceeded the recompile limit" in play.notices[-1].alerts[0].what
+
+
 def test_it_is_resolved_after_the_quiet_time() -> None:
     """Ten minutes without such an event, as configured here: over, and told."""
     play = Play(watch(SHORT)).at(START, limit_hit(START)).until(START + 700)

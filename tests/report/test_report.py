@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from recompile_watch.config import load_rules
+from recompile_watch.config import load_catalog, load_rules
 from recompile_watch.core.analysis import Analysis, Facts, Report, SourceFacts
 from recompile_watch.core.events import EXTRA_FIELDS, Event, Reason
 from recompile_watch.report.json import json_text, report_to_json
@@ -61,6 +61,17 @@ def test_recompiles_of_a_function_are_one_block() -> None:
     text = text_of(report_of(*recompiles, LIMIT))
     assert text.count("CRITICAL  ") == 1 and "WARNING" not in text
     assert "7× an integer changed" in text
+
+
+def test_what_to_do_is_said_once() -> None:
+    """The same remedy of another function is told by its title, and where it goes there."""
+    analysis = Analysis(RULES)
+    for line, function in ((5, "f"), (7, "g"), (9, "h")):
+        analysis.add(LIMIT._replace(function=function, line=line, reasons=(Reason("0/7", f"task == '{function}'", "str_value"),)))
+    text = text_of(analysis.report(Facts((SourceFacts("/logs/bot.log", 1000, 10),)), load_catalog()))
+    assert text.count("torch.compile(..., recompile_limit=16)") == 1
+    assert text.count("do: as above (Raise the limit of this function to the number of its variants)") == 2
+    assert all(f"at the torch.compile call of {function}" in text for function in "fgh")
 
 
 def test_symbols_without_quotes_are_one_block() -> None:
