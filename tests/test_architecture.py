@@ -56,7 +56,7 @@ READING_ORDER = (
     "tables", "rows", "counters", "bulk", "lines", "tracebacks", "exception_text", "stack_frames", "readers", "detect", "trace", "sums", "runs",
     "same", "handlers", "context", "engine", "live", "streams", "parts", "window",
     "fingerprint", "phases", "modes", "groups", "versions", "patterns", "models", "model_files", "remedies", "env_file", "env_state",
-    "env_check", "guard_lines", "advice", "wording", "series", "timeline", "findings", "raised_limits", "drift", "stories", "baseline",
+    "env_check", "guard_lines", "advice", "evidence", "wording", "series", "timeline", "findings", "raised_limits", "drift", "stories", "baseline",
     "acceptance", "candidates", "revisit", "profiles", "decision", "measured", "earlier", "source_span", "analysis", "doubles", "members",
     "statistics", "trials", "gates", "verdict", "published", "diagnosis", "units", "heard", "messages", "notices", "notice_json", "parcels",
     "digests", "delivery", "codec",

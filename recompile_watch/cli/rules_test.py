@@ -14,10 +14,10 @@ from recompile_watch.core.context import Item
 from recompile_watch.core.engine import SourceEngine
 from recompile_watch.core.errors import SourceError
 from recompile_watch.core.events import Event
+from recompile_watch.core.evidence import evidence_text
 from recompile_watch.core.rules import Rule, Ruleset
 from recompile_watch.core.scan import LiteralMatcher
 from recompile_watch.core.times import TimeOptions
-from recompile_watch.core.wording import evidence_text
 from recompile_watch.report.safe import safe
 from recompile_watch.sources.find import SourceFile, find_sources
 from recompile_watch.sources.read import read_blocks

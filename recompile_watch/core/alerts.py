@@ -5,11 +5,11 @@ from collections.abc import Iterable, Sequence
 
 from recompile_watch.core.advice import Advice
 from recompile_watch.core.candidates import EAGER, advised_candidate
+from recompile_watch.core.evidence import evidence_text
 from recompile_watch.core.incidents import Incident, Remembered
 from recompile_watch.core.notices import Alert, NoticeSort, Place
 from recompile_watch.core.units import duration_text
 from recompile_watch.core.watch_settings import Receiver
-from recompile_watch.core.wording import evidence_text
 
 MAX_PLACES = 5
 MAX_EXPLAINED = 10

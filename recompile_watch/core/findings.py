@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from recompile_watch.core.advice import Advice
 from recompile_watch.core.env_check import NOTES
 from recompile_watch.core.events import TORCH_KINDS, Event, is_accumulated
+from recompile_watch.core.evidence import evidence_text
 from recompile_watch.core.fingerprint import fingerprint, normalised
 from recompile_watch.core.groups import Group, GroupKey
 from recompile_watch.core.late import pattern
@@ -18,7 +19,7 @@ from recompile_watch.core.modes import COMPILED, EAGER
 from recompile_watch.core.patterns import decisive_first
 from recompile_watch.core.rules import SEVERITIES, Rule, Ruleset
 from recompile_watch.core.versions import Version
-from recompile_watch.core.wording import consequence_of, evidence_text, title_of
+from recompile_watch.core.wording import consequence_of, title_of
 
 DEFAULT_LIMIT = 8  # torch._dynamo.config.recompile_limit, unchanged from 2.0 (cache_size_limit) to 2.15
 ALARM_RECOMPILES = 3

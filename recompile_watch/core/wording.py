@@ -6,7 +6,8 @@ Sources: torch/_dynamo/convert_frame.py and the runs of ``remedies-measured.md``
 
 from collections.abc import Callable
 
-from recompile_watch.core.events import Event, Reason
+from recompile_watch.core.events import Reason
+from recompile_watch.core.evidence import broken_on, failure, shown
 from recompile_watch.core.groups import Group
 from recompile_watch.core.guard_lines import fixing_line
 from recompile_watch.core.late import pattern
@@ -132,50 +133,6 @@ def cause_means(cause: str) -> str:
     return _BY_CAUSE.get(cause, _DEFAULT_RECOMPILE)
 
 
-def evidence_text(event: Event) -> str:
-    """What the log says, in one line, such as ``Recompiling function f in m.py:9; 6/7: x == 0``."""
-    place = f" in {event.file}:{event.line_no}" if event.file and event.line_no else f" in {event.file}" if event.file else ""
-    reason = ""
-    if event.reasons:
-        first = event.reasons[0]
-        reason = f"{first.entry}: {first.text}" if first.entry else first.text
-    extra = event.extra
-    name = event.function or "?"
-    match event.kind:
-        case "recompile":
-            return f"Recompiling function {name}{place}; {reason or 'no reason printed'}"
-        case "recompile_limit_hit":
-            limit = f"hit config.{extra.get('limit_name') or 'recompile_limit'} ({_shown(extra.get('limit'))})"
-            return f"torch._dynamo {limit}" + (f"; last reason: {reason}" if reason else "") + f"; function '{name}'{place}"
-        case "recompile_limit_error" if extra.get("exception") and event.function:
-            at = f"{extra['exception']} at {extra.get('limit_name') or 'recompile_limit'} ({_shown(extra.get('limit'))})"
-            return at + (f"; last reason: {reason}" if reason else "") + f"; function '{name}'{place}"
-        case "graph_break":
-            return f"Graph break{place}: {_broken(reason, event)}" + (f"; not resumed: {why}" if (why := extra.get("not_resumed")) else "")
-        case "cudagraph_skip":
-            instances = f" ({extra['instances']} instances)" if extra.get("instances") else ""
-            return f"skipping cudagraphs due to {reason}{instances}" + (f"; found from {name}{place}" if event.file else "")
-        case "compile_error" if extra.get("exception"):
-            return _failure(extra["exception"], extra.get("message")) + (f"; in {name}{place}" if event.function else "")
-        case "synthetic_quote":
-            return f"{extra.get('symbol') or '?'}: synthetic bid/ask, {str(extra.get('cause') or 'cause unknown').replace('_', ' ')}"
-        case "ineffective_setting":
-            return f"{extra.get('setting')}={value}" if (value := extra.get("value")) is not None else str(extra.get("setting"))
-        case "limit_not_in_force" | "mode_drift":
-            return str(extra.get("message"))
-    message = extra.get("message")
-    said = message if isinstance(message, str) and message else reason
-    fields = ", ".join(f"{key}={_shown(value)}" for key, value in extra.items() if key != "message" and isinstance(value, str | int | float))
-    where = f"{event.function}{place}" if event.function else place.removeprefix(" in ")
-    return "; ".join(part for part in (event.kind.replace("_", " "), fields, said, where) if part)
-
-
-def _broken(reason: str, event: Event) -> str:
-    """Why torch broke the graph, with what it met there, which torch from 2.7 on says apart."""
-    operation = event.extra.get("operation")
-    return f"{reason}: {operation}" if operation else reason
-
-
 def title_of(group: Group, rule_title: str | None) -> str:
     """A short sentence that names the thing itself."""
     namer = _TITLES.get(group.key.kind)
@@ -258,10 +215,6 @@ def _name(group: Group) -> str:
     return (group.key.file or "").rpartition("/")[2] or "A function"
 
 
-def _shown(value: object) -> str:
-    return "?" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
-
-
 def _reason(group: Group) -> str:
     return _short(group.first.reasons[0].text) if group.first.reasons else ""
 
@@ -273,11 +226,6 @@ def _short(text: str) -> str:
 
 def _colon(text: str) -> str:
     return f": {text}" if text else ""
-
-
-def _failure(exception: object, message: object) -> str:
-    """What was raised, as Python prints it."""
-    return ": ".join(str(part) for part in (exception, message) if part)
 
 
 def _recompile(group: Group) -> str:
@@ -328,7 +276,7 @@ def _overwritten(group: Group) -> str:
 def _compile_error(group: Group) -> str:
     is_survived = group.first.extra.get("suppressed")
     what = f"{group.key.function} was not compiled" if group.key.function else f"torch.compile {'gave up' if is_survived else 'failed'}"
-    said = _failure(group.first.extra.get("exception"), group.first.extra.get("message"))
+    said = failure(group.first.extra.get("exception"), group.first.extra.get("message"))
     return what + _colon(_short(_AROUND.sub("", said)) or _reason(group))
 
 
@@ -379,12 +327,12 @@ _TITLES: dict[str, Callable[[Group], str]] = {
     "recompile_limit_hit": _limit_hit,
     "recompile_limit_error": _limit_error,
     "recompile_forbidden": lambda group: f"{_name(group)} needed a recompile {_FORBIDS[group.first.extra.get('ahead') is True]}",
-    "graph_break": lambda group: f"Graph break in {_name(group)}{_colon(_broken(_reason(group), group.first))}",
+    "graph_break": lambda group: f"Graph break in {_name(group)}{_colon(broken_on(_reason(group), group.first))}",
     "cudagraph_skip": _skip,
     "cudagraph_overwritten_error": _overwritten,
-    "cudagraph_dynamic_shapes_warning": lambda group: f"CUDA graphs were recorded for {_shown(group.values.get('distinct_sizes'))} different sizes",
+    "cudagraph_dynamic_shapes_warning": lambda group: f"CUDA graphs were recorded for {shown(group.values.get('distinct_sizes'))} different sizes",
     "compile_error": _compile_error,
-    "compile_time": lambda group: f"Compiling took {_shown(group.first.extra.get('seconds'))} s",
+    "compile_time": lambda group: f"Compiling took {shown(group.first.extra.get('seconds'))} s",
     "forecast_failure": _forecast,
     "out_of_memory": lambda group: f"{group.first.extra.get('model') or 'A model'} ran out of GPU memory",
     "cpu_fallback": _cpu_fallback,

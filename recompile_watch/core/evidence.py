@@ -1,0 +1,57 @@
+"""What the log says of one event, in one line, for people: the evidence of findings and of incidents."""
+
+from recompile_watch.core.events import Event
+
+
+def evidence_text(event: Event) -> str:
+    """What the log says, in one line, such as ``Recompiling function f in m.py:9; 6/7: x == 0``."""
+    place = f" in {event.file}:{event.line_no}" if event.file and event.line_no else f" in {event.file}" if event.file else ""
+    reason = ""
+    if event.reasons:
+        first = event.reasons[0]
+        reason = f"{first.entry}: {first.text}" if first.entry else first.text
+    extra = event.extra
+    name = event.function or "?"
+    match event.kind:
+        case "recompile":
+            return f"Recompiling function {name}{place}; {reason or 'no reason printed'}"
+        case "recompile_limit_hit":
+            limit = f"hit config.{extra.get('limit_name') or 'recompile_limit'} ({shown(extra.get('limit'))})"
+            return f"torch._dynamo {limit}" + (f"; last reason: {reason}" if reason else "") + f"; function '{name}'{place}"
+        case "recompile_limit_error" if extra.get("exception") and event.function:
+            at = f"{extra['exception']} at {extra.get('limit_name') or 'recompile_limit'} ({shown(extra.get('limit'))})"
+            return at + (f"; last reason: {reason}" if reason else "") + f"; function '{name}'{place}"
+        case "graph_break":
+            return f"Graph break{place}: {broken_on(reason, event)}" + (f"; not resumed: {why}" if (why := extra.get("not_resumed")) else "")
+        case "cudagraph_skip":
+            instances = f" ({extra['instances']} instances)" if extra.get("instances") else ""
+            return f"skipping cudagraphs due to {reason}{instances}" + (f"; found from {name}{place}" if event.file else "")
+        case "compile_error" if extra.get("exception"):
+            return failure(extra["exception"], extra.get("message")) + (f"; in {name}{place}" if event.function else "")
+        case "synthetic_quote":
+            return f"{extra.get('symbol') or '?'}: synthetic bid/ask, {str(extra.get('cause') or 'cause unknown').replace('_', ' ')}"
+        case "ineffective_setting":
+            return f"{extra.get('setting')}={value}" if (value := extra.get("value")) is not None else str(extra.get("setting"))
+        case "limit_not_in_force" | "mode_drift":
+            return str(extra.get("message"))
+    message = extra.get("message")
+    said = message if isinstance(message, str) and message else reason
+    fields = ", ".join(f"{key}={shown(value)}" for key, value in extra.items() if key != "message" and isinstance(value, str | int | float))
+    where = f"{event.function}{place}" if event.function else place.removeprefix(" in ")
+    return "; ".join(part for part in (event.kind.replace("_", " "), fields, said, where) if part)
+
+
+def broken_on(reason: str, event: Event) -> str:
+    """Why torch broke the graph, with what it met there, which torch from 2.7 on says apart."""
+    operation = event.extra.get("operation")
+    return f"{reason}: {operation}" if operation else reason
+
+
+def shown(value: object) -> str:
+    """A field's value; "?" where the log does not show it."""
+    return "?" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def failure(exception: object, message: object) -> str:
+    """What was raised, as Python prints it."""
+    return ": ".join(str(part) for part in (exception, message) if part)
