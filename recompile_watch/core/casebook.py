@@ -230,8 +230,6 @@ class Casebook:
     def retell(self, incident: Incident) -> str:
         """Makes the words of an incident anew; its severity by them."""
         finding = self._finding(incident, self._judging)  # the advice is made when it is told: it is long
-        if finding is not None and incident.kind == "recompile" and SEVERITIES.index(finding.severity) > SEVERITIES.index(incident.severity):
-            finding = self.finding(incident)  # where there is nothing to do it is not so bad
         if finding is None:
             return incident.severity
         incident.words = words_of(finding, incident.count)
