@@ -7,12 +7,10 @@ import pytest
 from tests.excerpts import FILES, Excerpt, excerpts, problems
 
 TOLD = "a sentence that tells of a failure or a setting in torch's own words is read as evidence, as in a thread"
-NUMBERED = "grep numbers each line, and a line of the stack begins with blanks: `41:  File` is also what srun labels with a rank"
 # What is not as written down, and why.
 KNOWN = {
     "bot-none-chat": TOLD,
     "torch-none-told": TOLD,
-    "torch-fullgraph-branch-2.4.1-grep-n": NUMBERED,
 }
 
 

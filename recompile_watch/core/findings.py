@@ -1,8 +1,8 @@
 """Findings: groups of events with a severity, ready to be shown.
 
 Severity follows the measured counts (``remedies-measured.md``): one recompile of a size or a number is torch's normal
-step to a dynamic graph; a third of the same guarded source, or half of the limit in use, is a warning, where there is
-nothing to do three quarters of it; a limit hit is critical.
+step to a dynamic graph; a third of the same guarded source, or half of the limit in use, is a warning; a limit hit is
+critical.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -133,8 +133,8 @@ class Wording:
         most = max((len(rule.values) for rule in agreeing), default=0)
         return [rule for rule in agreeing if len(rule.values) == most]
 
-    def severity(self, group: Group, headroom: Headroom | None, *, is_expected: bool = False) -> str:
-        """How bad a group is. is_expected: the advice is that there is nothing to do."""
+    def severity(self, group: Group, headroom: Headroom | None) -> str:
+        """How bad a group is."""
         kind = group.key.kind
         if kind in _CRITICAL:
             return "critical"
@@ -142,7 +142,7 @@ class Wording:
             return "warning"
         match kind:
             case "recompile":
-                return _recompile_severity(group, headroom, is_expected=is_expected)
+                return _recompile_severity(group, headroom)
             case "graph_break" if group.worst_process >= LOOP_BREAKS:
                 return "warning"
             case "compile_error" if group.first.extra.get("suppressed"):
@@ -164,7 +164,7 @@ class Wording:
         has_line = first.line_no is not None
         rules = self.rules_for(_worst(group))
         plain = next((rule for rule in rules if rule.id == f"torch.{key.kind}"), rules[0] if rules else None)  # what holds for the kind in general
-        severity = self.severity(group, headroom, is_expected=is_expected(advice))
+        severity = self.severity(group, headroom)
         filling = _filling(group, headroom) if severity == "warning" else ""
         rule_title, rule_why = (plain.title, plain.why) if plain else (None, None)
         return Finding(
@@ -197,13 +197,12 @@ def _filling(group: Group, headroom: Headroom | None) -> str:
     return f" The function has {headroom.entries} compiled versions, of {headroom.limit or DEFAULT_LIMIT} that the limit allows."
 
 
-def _recompile_severity(group: Group, headroom: Headroom | None, *, is_expected: bool) -> str:
+def _recompile_severity(group: Group, headroom: Headroom | None) -> str:
     if group.has_raised:
         return "critical"
     limit = (headroom.limit if headroom else None) or DEFAULT_LIMIT
-    many = -(-3 * limit // 4) if is_expected else -(-limit // 2)
-    is_filling = headroom is not None and headroom.entries >= many
-    return "warning" if is_filling or (group.worst_process >= ALARM_RECOMPILES and not is_expected) else "info"
+    is_filling = headroom is not None and headroom.entries >= -(-limit // 2)
+    return "warning" if is_filling or group.worst_process >= ALARM_RECOMPILES else "info"
 
 
 def group_key(event: Event) -> GroupKey:
