@@ -23,7 +23,7 @@ from recompile_watch.core.series import Numbers, Series
 from recompile_watch.core.sightings import TableRows
 from recompile_watch.core.source_span import SourceSpan
 from recompile_watch.core.stories import Stories, shown_versions
-from recompile_watch.core.sums import Sums
+from recompile_watch.core.sums import LATEST, Sums, of_table
 from recompile_watch.core.timeline import Timeline, TimeSlices
 from recompile_watch.core.times import moment_of
 from recompile_watch.core.versions import Version, VersionRange, exactly, version_of
@@ -165,17 +165,16 @@ class Analysis:
 
     def pass_over(self, event: Event) -> None:
         """Takes an event that another source may hold as well: only what it tells of those beside it."""
+        self.span(event.source).see(event.time, event.offset, event.time, event.offset)
         at = self._at(event.time)
-        self._sources.setdefault(event.source, SourceSpan(event.source)).see(event.time, event.offset, event.time, event.offset)
         if event.kind in MARK_KINDS:
             self._phases.mark(event.kind, event.source, at)
         elif event.kind in _HAS_PHASE:
             self._phases.phase_at(event.kind, event.source, event.pid, at)
 
-    def count_in(self, other: str, event: Event) -> None:
-        """Notes that the event was counted in another source, which holds the same lines."""
-        also_in = self._sources.setdefault(event.source, SourceSpan(event.source)).also_in
-        also_in[other] = also_in.get(other, 0) + 1
+    def span(self, source: str) -> SourceSpan:
+        """What is remembered of a source."""
+        return self._sources.setdefault(source, SourceSpan(source))
 
     def take(self, item: Item) -> None:
         """Takes whatever an engine gives: an event, or what was read in bulk."""
@@ -186,6 +185,8 @@ class Analysis:
                 self._take_bulk(item.kind, item.source, item.n, (item.times[0], item.offset), (item.times[1], item.last_offset))
                 self._series.add_sums(item)
                 self._slices.add_sums(item)
+            case TableRows() if item.kind in LATEST:
+                self.take(of_table(item))
             case TableRows():
                 self._take_bulk(item.kind, item.source, len(item.at), (item.time, item.span[0]), (item.time, item.span[1] - 1))
                 self._series.add_table(item)
@@ -196,15 +197,14 @@ class Analysis:
     def _take_bulk(self, kind: str, source: str, n: int, first: _Moment, last: _Moment) -> None:
         """Counts events of one kind that were read in bulk, as ``add`` counts as many."""
         self._counts[kind] = self._counts.get(kind, 0) + n
-        self._sources.setdefault(source, SourceSpan(source)).see(*first, *last)
+        self.span(source).see(*first, *last)
 
     def merge(self, later: "Analysis") -> None:
         """Takes in what another analysis saw, as if its events had been added after those of this one."""
         for kind, count in later._counts.items():
             self._counts[kind] = self._counts.get(kind, 0) + count
         for path, span in later._sources.items():
-            mine = self._sources.setdefault(path, SourceSpan(path))
-            mine.merge(span)
+            self.span(path).merge(span)
         self._series.merge(later._series)
         self._slices.merge(later._slices)
         resolved = self._phases.merge(later._phases)

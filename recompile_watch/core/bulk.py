@@ -69,10 +69,11 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Bulk:
-    """What is read in bulk: patterns by the number of their literal."""
+    """What is read in bulk: patterns by the number of their literal. adds_up: events are added up where they are read."""
 
     rows: dict[int, RowPattern]
     tables: dict[int, TablePattern]
+    adds_up: bool = True
 
     @classmethod
     def of(cls, rules: Ruleset) -> "Bulk":
@@ -92,8 +93,9 @@ class Bulk:
         return cls(rows, tables)
 
     def uncounted(self) -> "Bulk":
-        """Only lines of which nothing is counted, for several sources, in which an event may stand twice."""
-        return Bulk({number: row for number, row in self.rows.items() if row.rule.event == "gpu_memory"}, {})
+        """What adds up no events, for several sources, in which one may stand twice."""
+        rows = {number: row for number, row in self.rows.items() if row.rule.event == "gpu_memory"}
+        return Bulk(rows, self.tables, adds_up=False)
 
 
 class BulkReader:

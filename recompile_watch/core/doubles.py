@@ -6,6 +6,7 @@ Each of them counts once. That needs more than one line that two sources share, 
 from recompile_watch.core.analysis import Analysis
 from recompile_watch.core.context import Item
 from recompile_watch.core.events import TORCH_KINDS, Event
+from recompile_watch.core.sightings import TableRows
 
 MAX_KNOWN = 100_000  # events that are remembered, of all sources; what comes behind them counts wherever it stands
 MAX_HELD = 10_000  # events that wait until it is known whether their source holds the lines of another
@@ -30,11 +31,11 @@ class Doubles:
         self._known: dict[int, dict[int, int]] = {}
         self._hours: list[dict[_Hour, int]] = []
         self._shared: dict[int, int] = {}
-        self._held: list[tuple[Event, list[int]]] = []
+        self._held: list[tuple[Event | TableRows, list[int]]] = []
 
     def take(self, item: Item) -> None:
         """Takes the next item; metric lines that were added up count wherever they stand."""
-        if not isinstance(item, Event):
+        if not isinstance(item, Event | TableRows):
             self._analysis.take(item)
             return
         if not self._paths or self._paths[-1] != item.source:
@@ -43,9 +44,12 @@ class Doubles:
             self._hours.append({})
         others = self._others(item)
         if not others:
-            self._analysis.add(item)
+            self._analysis.take(item)
             return
-        self._analysis.pass_over(item)
+        if isinstance(item, Event):
+            self._analysis.pass_over(item)
+        else:
+            self._analysis.span(item.source).see(item.time, item.span[0], item.time, item.span[1] - 1)
         self._held.append((item, others))
         if len(self._held) >= MAX_HELD:
             self._settle()
@@ -55,8 +59,8 @@ class Doubles:
         self._settle()
         self._shared.clear()
 
-    def _others(self, event: Event) -> list[int]:
-        """The sources before this one that hold the same event; remembers it."""
+    def _others(self, event: Event | TableRows) -> list[int]:
+        """The sources before this one that hold the same event or table; remembers it."""
         source, key = len(self._paths) - 1, _key(event)
         counts = self._known.get(key)
         if counts is None:
@@ -78,9 +82,9 @@ class Doubles:
         for event, others in self._held:
             other = next((one for one in others if one in same), None)
             if other is None:
-                self._analysis.add(event)
+                self._analysis.take(event)
             else:
-                self._analysis.count_in(self._paths[other], event)
+                self._analysis.span(event.source).count_in(self._paths[other], 1 if isinstance(event, Event) else len(event.at))
         self._held.clear()
 
     def _is_same(self, other: int) -> bool:
@@ -89,8 +93,8 @@ class Doubles:
         return self._shared[other] >= SAME_SHARE * able
 
 
-def is_telling(event: Event) -> bool:
-    """True for an event that two processes hardly share."""
+def is_telling(event: Event | TableRows) -> bool:
+    """True for what two processes hardly share."""
     return event.time is not None and (event.kind not in TORCH_KINDS or _has_fraction(event.time))
 
 
@@ -98,8 +102,10 @@ def _has_fraction(time: str) -> bool:
     return time[_SECOND : _SECOND + 1] == "."
 
 
-def _key(event: Event) -> int:
-    """What is the same for one event in two sources; a carrier may name the process in one of them."""
+def _key(event: Event | TableRows) -> int:
+    """What is the same for one event or table in two sources; a carrier may name the process in one of them."""
+    if isinstance(event, TableRows):
+        return hash((event.kind, event.time, repr(event.fixed), repr(event.columns)))
     pid = event.pid if event.kind in TORCH_KINDS and event.time is not None and _has_fraction(event.time) else None
     extra = tuple(None if value != value else value for value in event.extra.values())  # nan is not itself
     return hash((event.kind, event.time, event.rank, pid, *event[7:12], extra))

@@ -101,7 +101,8 @@ class _LogReader:
         self._lines = LineReader(
             rules, matcher, unwrapper=unwrapper, bulk=self._bulk, indent=shape.indent, front=shape.front, header=shape.header, blank=shape.blank
         )
-        self._detector = Detector(rules, source, in_bulk=bulk is not None and bool(bulk.tables))
+        self._detector = Detector(rules, source, in_bulk=bulk is not None)
+        self._adds_up = bulk is not None and bulk.adds_up
         self._order = RecordOrder()
         self._in_bulk = BulkOrder()
 
@@ -127,7 +128,8 @@ class _LogReader:
         seen = [sighting for record in records for sighting in self._detector.sightings(record)]
         if self._bulk is None:
             return [*seen]
-        return added_up(seen, *self._in_bulk.ordered(*self._lines.in_bulk(), still_open), self._bulk.source)
+        rows, tables = self._in_bulk.ordered(*self._lines.in_bulk(), still_open)
+        return added_up(seen, rows, tables, self._bulk.source, adds_up=self._adds_up)
 
 
 class BulkOrder:

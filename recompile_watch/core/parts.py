@@ -52,7 +52,8 @@ class PartReader:
     def __init__(self, source: str, rules: Ruleset, matcher: Matcher | None, bulk: Bulk | None = None) -> None:
         self._source, self._rules, self._matcher = source, rules, matcher
         self._bulk = None if bulk is None or matcher is None else BulkReader(bulk, matcher, source)
-        self._detector = Detector(rules, source, in_bulk=bulk is not None and bool(bulk.tables))
+        self._detector = Detector(rules, source, in_bulk=bulk is not None)
+        self._adds_up = bulk is not None and bulk.adds_up
 
     def read(self, part: Part, blocks: Iterable[bytes], behind: Iterable[bytes]) -> PartReading:
         """Reads one part: ``blocks`` are its bytes, ``behind`` those after its end (taken only as far as needed)."""
@@ -74,7 +75,7 @@ class PartReader:
             closed += _drain(reader, behind, part.end)
         records = RecordOrder().ordered(closed, [])
         found = [sighting for record in records for sighting in self._detector.sightings(record)]
-        seen: list[Seen] = [*found] if self._bulk is None else added_up(found, rows, tables, self._source)
+        seen: list[Seen] = [*found] if self._bulk is None else added_up(found, rows, tables, self._source, adds_up=self._adds_up)
         return PartReading(seen, 1 + shift, [record.offset for record in records], reader.taken, lines, reader.unread, whole)
 
 

@@ -24,8 +24,12 @@ class SourceSpan:
         if last is not None and last_offset >= self.last_offset:
             self.last, self.last_offset = last, last_offset
 
+    def count_in(self, other: str, n: int) -> None:
+        """Notes that so many of its events were counted in another source, which holds the same lines."""
+        self.also_in[other] = self.also_in.get(other, 0) + n
+
     def merge(self, later: "SourceSpan") -> None:
         """Takes in what was remembered of another part of the source."""
         self.see(later.first, later.first_offset, later.last, later.last_offset)
         for path, n in later.also_in.items():
-            self.also_in[path] = self.also_in.get(path, 0) + n
+            self.count_in(path, n)

@@ -17,7 +17,7 @@ from recompile_watch.core.sightings import Sighting, TableRows, decode, number
 MARK_KINDS = frozenset({"model_load", "compile_mode", "gpu_memory"})  # lines of one sum lie between two events of these
 
 # The fields that name and hold a value of which a report only wants the latest.
-_LATEST = {"strategy_daily_return": ("strategy", "return"), "validation_loss": ("target", "value")}
+LATEST = {"strategy_daily_return": ("strategy", "return"), "validation_loss": ("target", "value")}
 
 
 @dataclass(slots=True)
@@ -77,18 +77,18 @@ class _Part(NamedTuple):
 Seen = Sighting | TableRows | Sums
 
 
-def added_up(seen: list[Sighting | TableRows], rows: list[Rows], tables: list[TableRows], source: str) -> list[Seen]:
-    """Everything in the order of the log; the rows added up between the events that must see them in order."""
+def added_up(seen: list[Sighting | TableRows], rows: list[Rows], tables: list[TableRows], source: str, *, adds_up: bool = True) -> list[Seen]:
+    """Everything in the order of the log; the rows added up between the events that must see them in order. adds_up: of tables the latest values."""
     found: list[Seen] = []
     all_tables = [*(item for item in seen if isinstance(item, TableRows)), *tables]
     shared = _shared_lines(seen) if all_tables else frozenset()
-    for kind in _LATEST:
+    for kind in LATEST if adds_up else ():
         tables_of_kind = sorted((table for table in all_tables if table.kind == kind), key=offset_of)
         groups = groupby(tables_of_kind, key=lambda table: table.span[0] in shared)
         found += [_latest([*group]) for is_shared, group in groups if not is_shared]
     marks = [(item.event.offset, item.event.line) for item in seen if isinstance(item, Sighting) and item.event.kind in MARK_KINDS]
     for item in [*seen, *tables]:
-        if not isinstance(item, TableRows) or item.kind not in _LATEST:
+        if not adds_up or not isinstance(item, TableRows) or item.kind not in LATEST:
             found.append(item)
         elif item.span[0] in shared:
             found.append(_latest([item]))
@@ -186,11 +186,17 @@ def _forms(part: _Part) -> Iterable[RowForm]:
     return (part.rows.forms[indexes[0]] for indexes in part.groups)
 
 
+def of_table(table: TableRows) -> Sums:
+    """One table of such a kind, with its time resolved, as a sum."""
+    dated: list[tuple[str, int, Mapping[str | None, float]]] = [] if table.time is None else [(table.time, len(table.at), {})]
+    return _latest([table])._replace(times=(table.time, table.time), moments=[], dated=dated)
+
+
 def _latest(tables: list[TableRows]) -> Sums:
     """Tables of one kind, in log order, as one sum."""
     dated = [table for table in tables if table.stamp is not None] or tables
     first, last, latest = dated[0], dated[-1], dict[tuple[object, object], object]()
-    name, value = _LATEST[first.kind]
+    name, value = LATEST[first.kind]
     for table in tables:
         latest.update(zip(zip(table.column("symbol"), table.column(name), strict=True), table.column(value), strict=True))
     count = sum(len(table.at) for table in tables)
