@@ -56,7 +56,7 @@ def test_where_the_log_leaves_it_open_it_is_to_be_looked_at_first() -> None:
     """dynamic=False and code that fixes the size look alike: an advice that may raise stands behind the one that tells them apart."""
     (found,) = _told(_sizes())
     assert _remedies(found)[:2] == ["remove_dynamic_false", "log_dynamic_shapes"]
-    assert "names the line" in (found.advice[0].caution or "")
+    assert "names the line" in (found.advice[0].where or "")
 
 
 @pytest.mark.parametrize(
