@@ -84,7 +84,7 @@ _NESTED = pattern(r"Got graph break/error:\s*\n[ \t]*(?P<text>\S[^\n]*)(?:\n[ \t
 _OBSERVED = pattern(r"\n[ \t]*Developer debug context: raised exception (?P<error>[^\n]{1,200})")
 _RAISED = pattern(r"[A-Z]\w{0,60}(?:Error|Exception): \S")
 # A place in a kernel, whose error stands below its source; what triton says before it shows the words of NVIDIA's assembler; an operation;
-# the operator whose result is not what its fake kernel said.
+# the operator whose result is not what its fake kernel said; of the frames that fullgraph=True found no compiled one among, the program's own.
 _DETAILS = (
     (pattern(r"\bwhere we guessed its$"), pattern(r"(?m)^(?P<error>metadata incorrectly\.)$")),
     (
@@ -96,6 +96,10 @@ _DETAILS = (
     (
         pattern(r"\bexpected (?:size \d+==\d+|dtype torch\.\w{1,20} but got )|wrong number of dimensions"),
         pattern(r"(?m)^\s{0,20}(?P<error>Error in op: \S{1,120})"),
+    ),
+    (
+        pattern(r"found no compiled frames\. Skipped frames:$"),
+        pattern(r"(?m)^\s{0,20}- (?P<error>[\w<>]{1,80} \([^\n]{1,200}\): (?!frame is in the Dynamo skipfiles)[^\n]{1,100}?)\s*$"),
     ),
     (pattern(r"\bNo choices to select\b"), pattern(r"(?m)^\s*(?P<error>target: \S{1,100})")),
     (pattern(r"PTX codegen error:?$"), pattern(r"(?m)^(?P<error>`?ptxas [^\n]{0,200}?\b(?:error|fatal)\s*: [^\n]{1,200})")),

@@ -92,7 +92,7 @@ _STRUCTURE = tuple(
         ),
         (
             r"(?P<name>(?:self|G\['\w+'\]|\w+\.\w+)\.\S+) is (?:not )?None$",
-            "# {name}: set it before the first compiled call, and leave it so",
+            "# {name}: set it before the first compiled call, and leave it so; a counter that begins with None is left alone",
         ),
         (
             r"(?P<name>\S+) is (?:not )?None$|(?P<left>\S+) == None$",

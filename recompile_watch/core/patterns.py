@@ -29,6 +29,7 @@ _BESIDE = pattern(
 # torch wraps what has no code of its own to compile, such as a module of torch's: all of it runs through this one function.
 # A part of a module: one module keeps its parts, and the sizes of its parameters; several that share the code differ in them.
 _PART = pattern(r"(?:not )?(?:___\w+\(|len\(|dict\.keys\(|KeyError on |tensor ')(?:L\['self'\]|self)\.(?:_modules|_parameters)\b")
+_HOOKS = pattern(r"\w_hooks\b")  # registered on a module and taken off again, it is still the same one
 _OF_PARTS = frozenset({"type_identity", "dict_keys", "container_length", "parameter_size"})
 SHARED_WRAPPER = pattern(r"torch[\\/]_dynamo[\\/]external_utils\.py$")
 _TO_ZERO_OR_ONE = pattern(r" size mismatch at index \d+\. expected \d+, actual [01]\b")
@@ -59,7 +60,7 @@ def decisive_first(reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:
 
 def is_of_another_module(guard: Reason) -> bool:
     """True for a guard that fails when the code is called for another module of the same class: another part, or a parameter of another size."""
-    return guard.cause in _OF_PARTS and _PART.match(guard.text) is not None
+    return guard.cause in _OF_PARTS and _PART.match(guard.text) is not None and _HOOKS.search(guard.text) is None
 
 
 def patterns_of(guards: Sequence[Reason], *, function: str | None, worst_process: int, phase: str, file: str | None = None) -> frozenset[str]:

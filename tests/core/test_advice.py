@@ -756,6 +756,40 @@ def test_a_checkpointed_block_that_counts() -> None:
     assert _told(log.format("torch.cond"))[0].advice[0].remedy == "remove_graph_break"
 
 
+def test_a_checkpointed_block_that_fills_a_list() -> None:
+    """Measured on torch 2.13.0: the setting that the hint names lets it compile, in one graph; without fullgraph=True nothing is compiled."""
+    log = (
+        "torch._dynamo.exc.Unsupported: HOP: Unsafe side effect\n  Higher Order Operator: torch.utils.checkpoint.checkpoint\n"
+        "  Explanation: Mutating a variable from outside the scope of this HOP is not supported.\n"
+    )
+    assert _told(log)[0].advice[0].remedy == "allow_checkpointed_effects"
+
+
+@pytest.mark.parametrize(
+    ("why", "first"),
+    [("Dynamo tracing is disabled", "switch_off_by_stance"), ("frame is in the Dynamo skipfiles list", "inspect_recompile_reason")],
+)
+def test_no_frame_was_compiled(why: str, first: str) -> None:
+    """The lines below tell which frame torch skipped and why: one that was switched off is not to be rewritten."""
+    (finding,) = _told(
+        "RuntimeError: torch.compile with fullgraph=True found no compiled frames. Skipped frames:\n"
+        "  - _call_impl (/v/site-packages/torch/nn/modules/module.py:1782): frame is in the Dynamo skipfiles list\n"
+        f"  - forward (/app/denoise.py:16): {why}\n"
+    )
+    assert finding.advice[0].remedy == first
+    assert ("/app/denoise.py:16" in finding.evidence[0].text) is (first == "switch_off_by_stance")
+
+
+def test_a_first_bucket_that_is_too_large() -> None:
+    """Measured on torch 2.13.0: every backend raises so, and a function that is left out does as well; the setting cures it."""
+    (finding,) = _told(
+        'Traceback (most recent call last):\n  File "/app/train.py", line 33, in main\n    loss = model(x)\n'
+        '  File "/v/site-packages/torch/_dynamo/backends/distributed.py", line 466, in compile_fn\n    raise AssertionError(\n'
+        "AssertionError: First bucket should be smaller/equal to other buckets to get comms warmed up ASAP\n"
+    )
+    assert [one.remedy for one in finding.advice] == ["ddp_optimizer_off", "upgrade_torch"]
+
+
 def test_a_region_with_too_many_variants() -> None:
     """The message names the argument; a newer torch has the same number."""
     said = 'RuntimeError: invoke_subgraph: exceeded maximum reuse entries (8) for function code <code object blk at 0x7f, file "m.py", line 3>.'

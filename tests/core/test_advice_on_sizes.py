@@ -88,6 +88,12 @@ def test_a_layer_s_width_is_no_line_to_change(symbol: str, place: str) -> None:
     assert _remedies(_told(log)[0])[0] == "isolate_recompiles"
 
 
+def test_hooks_make_no_other_module() -> None:
+    """One module, on whose layers hooks are registered and taken off again."""
+    (found,) = _told(_block(1, "len(self._modules['layers']._modules['0']._forward_hooks) != 1"))
+    assert "another module" not in found.title and found.cause == "container_length"
+
+
 def test_an_argument_of_another_type_is_no_other_module() -> None:
     """What is passed, and what a module takes from an argument, is the caller's."""
     log = _block(1, "___check_type_id(mask, 94380354530592), type=<class 'list'>") + "".join(
