@@ -15,6 +15,7 @@ from recompile_watch.core.prefix_grammar import Stamp
 _QUARTER_S = 900
 _KNOWN_TIMES = 20_000
 _KNOWN_HOURS = 1_000
+_FAR_DAYS = 31  # dated neighbours of a line lie days from it, not months
 _NEAR_S = 60  # two clocks that differ from a quarter of an hour's multiple by more show different moments
 _CARRIED_S = 15  # so soon a carrier takes over what a program has printed
 _SUMMER_S = 3600  # by which clocks are changed for summer
@@ -188,15 +189,20 @@ class TimeResolver:
         return datetime.fromisoformat(text) if text else None
 
     def _year(self, month: int, day: int, near: date | None) -> int | None:
-        """The year that puts the day nearest to a dated neighbour, else not after the file's last change."""
+        """The year that puts the day nearest to a dated neighbour, else not after the file's last change.
+
+        A date that lies far away may be the program's data, a forecast's: the file's last change may lie nearer.
+        """
         if self._options.year is not None:
             return self._options.year
-        if near is not None:
-            return min((near.year - 1, near.year, near.year + 1), key=lambda year: abs((_day(year, month, day) - near).days))
         last = self._options.modified_on
-        if last is None:
-            return None
-        return last.year if _day(last.year, month, day) <= last + timedelta(days=1) else last.year - 1
+        of_file = None if last is None else last.year - (_day(last.year, month, day) > last + timedelta(days=1))
+        if near is None:
+            return of_file
+        apart, year = min((abs((_day(year, month, day) - near).days), year) for year in (near.year - 1, near.year, near.year + 1))
+        if last is None or of_file is None or apart <= _FAR_DAYS or abs((_day(of_file, month, day) - last).days) >= apart:
+            return year
+        return of_file
 
 
 @lru_cache(maxsize=64)

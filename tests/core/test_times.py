@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, date
 
 import pytest
 
+from recompile_watch.core.prefix_grammar import Stamp
+from recompile_watch.core.times import TimeOptions, TimeResolver
 from tests.conftest import engine_events
 
 # A host in New Zealand: the bot's columns, a quote in the host's local time, and the time that the bot prints after every quote.
@@ -103,3 +106,20 @@ def test_times_that_are_far_from_each_other_prove_no_offset() -> None:
     second = _quote("2025-11-01 12:00:00") + _order("2025-11-01 20:00:00", "2025-11-01 15:00:00") + _quote("2025-11-01 17:00:00")
     quotes = [event.time for event in engine_events([(first + second).encode()]) if "quote" in event.kind]
     assert [time[19:] for time in quotes if time] == [".500-04:00"] * 3
+
+
+@pytest.mark.parametrize(
+    ("neighbour", "modified", "year"),
+    [
+        ("2026-03-02", date(2026, 11, 23), 2026),
+        ("2025-11-20", date(2026, 11, 23), 2025),
+        ("2026-03-02", None, 2025),
+        ("2026-03-02", date(2026, 3, 4), 2025),
+    ],
+    ids=["a forecast's date", "an old log, copied", "no file", "an old log of many months"],
+)  # fmt: skip
+def test_a_date_months_away_is_no_neighbour(neighbour: str, modified: date | None, year: int) -> None:
+    """torch's prefix has no year: a date nearby tells it, unless the file was changed nearer to the day than that lies."""
+    resolver = TimeResolver(TimeOptions(UTC, modified_on=modified))
+    resolver.resolve(Stamp("local", f"{neighbour}T00:00:00"))
+    assert str(resolver.resolve(Stamp("glog", "1123 03:16:42.420000"))).startswith(f"{year}-11-23T03:16:42")
