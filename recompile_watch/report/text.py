@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from recompile_watch.core.analysis import Report, SourceReport
-from recompile_watch.core.findings import Evidence, Finding, severities
+from recompile_watch.core.findings import Evidence, Finding, is_expected, severities
 from recompile_watch.report.blocks import Block, blocks_of, title_of
 from recompile_watch.report.console import printed
 from recompile_watch.report.numbers import print_numbers
@@ -186,6 +186,8 @@ class _Printer:
             table.add_row(Text(said, style="dim"), Text(safe(title_of(block))), Text(until or where_text(head)))
         self._console.print(table)
         self._print_left_off(len(notes) - _MAX_NOTES, "note")
+        if any(block.head.advice and not is_expected(block.head.advice) for block in notes):
+            self._print_indented("what to do about notes: --format markdown", "dim")
 
     def _print_decisions(self) -> None:
         """The mode for each model that needs another one; what is undecided stands in the other formats."""
