@@ -96,13 +96,17 @@ def _facts(reading: SourceReading) -> SourceFacts:
 def analysed(rules: Ruleset, read: Iterable[Iterable[Item]], *, several: bool = False) -> Analysis:
     """An analysis that has taken everything in. several: from sources in which the same may stand twice."""
     from recompile_watch.core.analysis import Analysis  # loaded while other processes read
-    from recompile_watch.core.doubles import Doubles
 
     analysis = Analysis(rules)
-    doubles = Doubles(analysis)
-    take = doubles.take if several else analysis.take
-    for items in read:
+    items = chain.from_iterable(read)
+    if several:
+        from recompile_watch.core.doubles import Doubles
+
+        doubles = Doubles(analysis)
         for item in items:
-            take(item)
-    doubles.end()
+            doubles.take(item)
+        doubles.end()
+    else:
+        for item in items:
+            analysis.take(item)
     return analysis

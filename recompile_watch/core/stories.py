@@ -78,7 +78,8 @@ class Stories:
         guards = self._guards(group) if group.key.kind in _RECOMPILES else _own_guards(first)
         limit, limit_name = self._limit_of(group)
         patterns = patterns_of(guards, function=group.key.function, worst_process=group.worst_process, phase=group.phase, file=first.file)
-        patterns |= self._in_package(group)
+        hinted, fixed_at, called_from = self._hinted(first), self._fixed_at(group), self._called_from(group)
+        patterns |= self._in_package(group, called_from) | self._wider_patterns(group, hinted) | self._on_sizes(group, guards, fixed_at)
         model = self._catalog.model(self._catalog.models.of(first))
         resumed = RESUMED.search(group.key.function or "")
         setting = text_or_none(first.extra.get("setting"))
@@ -86,13 +87,12 @@ class Stories:
         return Story(
             told.key.kind, guards[-1].cause if guards else cause_of(first), group.key.function, first.file,
             first.line_no if first.line_no is not None else group.last.line_no, guards[-1].text if guards else _message(first),
-            guards, patterns | self._wider_patterns(group) | self._on_sizes(group, guards) | ({"broken_function"} if break_at else set()),
-            self._limits_of(first),
+            guards, patterns | ({"broken_function"} if break_at else set()), self._limits_of(first),
             model, break_at, setting, text_or_none(first.extra.get("why")) or self._catalog.ineffective.get(setting or ""),
             text_or_none(first.extra.get("mend")), self._catalog.models.batch_of(model), text_or_none(first.extra.get("stage")),
             limit, is_accumulated(limit_name), text_or_none(first.extra.get("backend")) if told.key.kind == "compile_error" else None,
             group.lines if told.key.kind == "graph_break" else (), self._others(group, guards),
-            text_or_none(first.extra.get("hint")), self._hinted(first), self._fixed_at(group), self._called_from(group),
+            text_or_none(first.extra.get("hint")), hinted, fixed_at, called_from,
         )  # fmt: skip
 
     def is_raised(self, group: Group) -> bool:
@@ -129,9 +129,8 @@ class Stories:
         found = [text for one in alike if (text := text_or_none(one.values.get("called_from"))) is not None]
         return found[0] if group.values.get("called_from") or len(set(found)) == 1 else None
 
-    def _in_package(self, group: Group) -> set[str]:
-        """What the log shows about a package whose code breaks the graph, or fails."""
-        call = self._called_from(group)
+    def _in_package(self, group: Group, call: str | None) -> set[str]:
+        """What the log shows about a package whose code breaks the graph, or fails. call: the program's own line that leads there."""
         found = {"own_call"} if call is not None else set()
         found |= {"lightning_step"} if _OF_LIGHTNING.search(call or "") else set()
         is_often = group.key.kind == BREAK_KIND and len(self._broken.get(package_of(group.key.file) or "", [])) >= MANY_BREAKS
@@ -202,13 +201,13 @@ class Stories:
             subject = self._subjects[guard.text] = normalised(guard.text)
         return subject
 
-    def _on_sizes(self, group: Group, guards: Sequence[Reason]) -> set[str]:
+    def _on_sizes(self, group: Group, guards: Sequence[Reason], fixed_at: str | None) -> set[str]:
         """What became of a size that changed again and again; that a limit hit which names a state of two values leaves its cause open."""
         place = group.key.function, group.key.file
         cause = guards[-1].cause if guards else None
         if cause == "size_mismatch" and (match := TENSOR.match(guards[-1].text)) is not None:
-            if (line := self._fixed_at(group)) is not None:
-                return {"several_modules" if is_of_a_layer(line) else "fixed_by_code"}
+            if fixed_at is not None:
+                return {"several_modules" if is_of_a_layer(fixed_at) else "fixed_by_code"}
             symbolic = self._on_what(place).get("symbolic_shape", {})
             if any(f"{match['source']}.size()[" in text for found in symbolic.values() for text in found):
                 return {"was_dynamic"}
@@ -228,8 +227,8 @@ class Stories:
         is_one = any(is_of_another_module(guard) for on_what in alike for guards in on_what.values() for guard in guards.values())
         return {"several_modules"} if is_one else set()
 
-    def _wider_patterns(self, group: Group) -> set[str]:
-        """The patterns that only other groups show."""
+    def _wider_patterns(self, group: Group, hinted: str | None) -> set[str]:
+        """The patterns that only other groups show. hinted: the line that a hint says to set."""
         found = self._of_several(group)
         may_be_threads = self._torch.end is None or self._torch.end > THREAD_LOCAL_SINCE
         if group.has_raised:
@@ -249,7 +248,7 @@ class Stories:
         if group.key.kind == "recompile" and group.starts > 1:
             found.add("learned_again")
         if group.first.extra.get("hint") is not None:
-            found |= {"hinted", "setting_hinted"} if self._hinted(group.first) else {"hinted"}
+            found |= {"hinted", "setting_hinted"} if hinted else {"hinted"}
         if isinstance(statement := group.first.extra.get("statement"), str):
             found.add(statement)
         if group.first.extra.get("output") == "gradient":
