@@ -12,6 +12,7 @@ from recompile_watch.core.causes import parse_reason
 from recompile_watch.core.engine import SourceEngine
 from recompile_watch.core.errors import UsageError
 from recompile_watch.core.events import EXTRA_FIELDS, Event
+from recompile_watch.core.models import COMPILED_MODES
 from recompile_watch.core.patterns import patterns_of
 from recompile_watch.core.remedies import Catalog
 from recompile_watch.core.rules import Ruleset
@@ -38,11 +39,11 @@ def run(arguments: argparse.Namespace, _name: tuple[str, ...]) -> int:
     topic = " ".join(arguments.topic)[:_MAX_MESSAGE].strip()
     rules, catalog = load_rules(), load_catalog(arguments.models)
     if arguments.guide:
-        write_result(guide(catalog), None)
+        write_result(guide(rules, catalog), None)
         return exit_status.OK
     if not topic:
         raise UsageError("name a topic, such as recompile-watch explain kv_cache_index; --guide prints everything")
-    text = _by_name(topic, rules, catalog) or _by_message(topic, rules, catalog)
+    text = _by_name(topic, rules, catalog) or _by_name(_as_name(topic), rules, catalog) or _by_message(topic, rules, catalog)
     if text is None:
         known = [*CAUSES, *sorted({rule.event for rule in rules.rules}), *dict.fromkeys(remedy.key for remedy in catalog.remedies), *catalog.settings]
         known += [name.rpartition(".")[2] for name in catalog.settings] + [*WATCH_KINDS]
@@ -51,6 +52,11 @@ def run(arguments: argparse.Namespace, _name: tuple[str, ...]) -> int:
         raise UsageError(f"nothing known about that; {hint if len(hint) < 200 else 'try a cause such as kv_cache_index, or paste a message'}")
     write_result(text, None)
     return exit_status.OK
+
+
+def _as_name(topic: str) -> str:
+    """Words as the names of kinds, causes and remedies are written: ``Graph breaks`` is ``graph_break``."""
+    return "_".join(topic.lower().replace("-", " ").split()).removesuffix("s")
 
 
 def _by_name(topic: str, rules: Ruleset, catalog: Catalog) -> str | None:
@@ -68,10 +74,11 @@ def _by_name(topic: str, rules: Ruleset, catalog: Catalog) -> str | None:
 
 
 def _settings(topic: str, catalog: Catalog) -> list[str]:
-    """The settings of that name, whole or without the module in front."""
+    """The settings of that name: whole, without the module in front, or an argument of torch.compile with or without its value."""
     if topic in catalog.settings or topic in catalog.ineffective or topic in catalog.known:
         return [topic]
-    return [name for name in catalog.settings if name.endswith(f".{topic}")]
+    argument = "mode" if topic in COMPILED_MODES else topic.partition("=")[0].rstrip()
+    return [name for name in catalog.settings if name.endswith(f".{topic}") or name == f"torch.compile({argument}=)"]
 
 
 def _by_message(topic: str, rules: Ruleset, catalog: Catalog) -> str | None:

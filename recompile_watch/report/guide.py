@@ -4,7 +4,9 @@ from collections.abc import Iterable
 
 from recompile_watch.core.models import MODES, Model, ModelSetting, caution_of
 from recompile_watch.core.remedies import Case, Catalog
-from recompile_watch.core.wording import CAUSES, cause_means
+from recompile_watch.core.rules import SEVERITIES, Rule, Ruleset
+from recompile_watch.core.versions import ANY_VERSION
+from recompile_watch.core.wording import CAUSES, PATTERNS, cause_means
 from recompile_watch.report.explanation import DOES_WORDS, by_default, case_remedies, case_words, default_words, example
 
 _INTRODUCTION = """\
@@ -35,12 +37,19 @@ An unknown name in `TORCH_LOGS` ends the program at `import torch`: use `recompi
 
 ## Causes
 """
+_MESSAGES = """\
+## Messages
+
+What torch says besides the reasons of recompiles: limits, graph breaks, CUDA graphs, failures. Of several rows the first that fits counts;
+`recompile-watch explain "a line of your log"` shows what to paste.
+"""
+_TEXTS, _TEXT_LINES, _LINE_CHARS = 4, 3, 150  # so much of what a message looks like
 
 
-def guide(catalog: Catalog) -> str:
+def guide(rules: Ruleset, catalog: Catalog) -> str:
     """The whole page."""
-    parts = [_INTRODUCTION, *(_cause(cause, catalog) for cause in CAUSES), *_models(catalog), _settings(catalog)]
-    return "\n".join(parts)
+    causes, messages = (_cause(cause, catalog) for cause in CAUSES), (_message(kind, rules, catalog) for kind in _kinds(rules, catalog))
+    return "\n".join([_INTRODUCTION, *causes, _MESSAGES, *messages, *_models(catalog), _settings(catalog)])
 
 
 def _cause(cause: str, catalog: Catalog) -> str:
@@ -62,6 +71,35 @@ def _case(case: Case, catalog: Catalog) -> list[str]:
         since = f", torch {remedy.torch_text}" if remedy.torch_text != ">=2.1" else ""
         lines.append(f"{number}. {remedy.title} (`{remedy.key}`{since}): ``{example(remedy.apply)}``")
     return lines
+
+
+def _kinds(rules: Ruleset, catalog: Catalog) -> list[str]:
+    """The kinds of torch's messages that have advice without a guard, the most severe first."""
+    worst = {rule.event: rule.severity for rule in reversed(rules.rules) if _of_torch(rule)}
+    told = set().union(*(case.kinds for case in catalog.cases if not case.causes))
+    return sorted(told.intersection(worst), key=lambda kind: (-SEVERITIES.index(worst[kind]), kind))
+
+
+def _of_torch(rule: Rule) -> bool:
+    return rule.id.startswith("torch.")
+
+
+def _message(kind: str, rules: Ruleset, catalog: Catalog) -> str:
+    """A kind: what it looks like, why it matters, and for each case what to do."""
+    mine = [rule for rule in rules.rules if rule.event == kind and _of_torch(rule)]
+    shown = [line[:_LINE_CHARS].rstrip() for rule in mine[:_TEXTS] for line in rule.matches[0].text.splitlines()[:_TEXT_LINES] if line.strip()]
+    lines = [f"### `{kind}`", "", "```", *shown, "```", "", *dict.fromkeys(rule.why for rule in mine[:_TEXTS]), ""]
+    lines += ["| when | what to do, in this order |", "| --- | --- |"]
+    for case in (case for case in catalog.cases if kind in case.kinds and not case.causes):
+        titles = [f"{remedy.title} (`{remedy.key}`)" for key in case.remedies if (remedy := catalog.remedy(key, kind, ANY_VERSION)) is not None]
+        lines.append(f"| {_when(case)} | {'<br>'.join(titles)} |")
+    return "\n".join([*lines, ""])
+
+
+def _when(case: Case) -> str:
+    """When a case fits: its patterns in words, else what its name says behind the kind."""
+    words = " and ".join(PATTERNS[pattern] for pattern in sorted(case.patterns))
+    return words or case.id.partition(".")[2].replace("_", " ").replace(".", ", ") or "else"
 
 
 def _models(catalog: Catalog) -> list[str]:

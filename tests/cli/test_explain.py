@@ -40,6 +40,9 @@ def test_every_word_has_an_explanation() -> None:
         ("recompile_limit", "torch._dynamo.config.recompile_limit: a configuration key"),
         ("latency_high", "latency_high: raised by the watch"),
         ("TORCH_COMPILE_DYNAMIC_SOURCES", "from torch 2.7 on"),
+        ("dynamic=True", "strides, parameters and the ints of a module stay fixed"),
+        ("reduce-overhead", "torch.compile(mode=): an argument"),
+        ("Graph breaks", "graph_break: an event"),
         ("tensor 'x' stride mismatch at index 0. expected 6, actual 1", "stride_mismatch"),
         (
             "W1104 10:14:42.000000 1 torch/_dynamo/convert_frame.py:1358] [6/8] torch._dynamo hit config.recompile_limit (8)",
@@ -98,7 +101,17 @@ def test_every_cause_shows_how_it_looks() -> None:
                 assert parse_reason(guard, "forward").cause == cause, guard
 
 
+def test_the_guide_tells_each_message_of_torch() -> None:
+    """Each kind that a case is about, with how it looks and every case that advises without a guard."""
+    rules, catalog = load_rules(), load_catalog()
+    messages = guide(rules, catalog).partition("## Messages\n")[2].partition("\n## ")[0]
+    for kind in ("graph_break", "cudagraph_skip", "cudagraph_overwritten_error", "recompile_limit_hit", "compile_error"):
+        told = messages.partition(f"### `{kind}`\n")[2].partition("\n### ")[0]
+        assert "\n```\n" in told
+        assert told.count("\n| ") == 2 + sum(kind in case.kinds and not case.causes for case in catalog.cases)
+
+
 def test_the_guide_is_up_to_date() -> None:
     """docs/guide.md is what the data gives: `recompile-watch explain --guide > docs/guide.md`."""
-    assert (ROOT / "docs/guide.md").read_text() == guide(load_catalog())
-    assert run("explain", "--guide").stdout == guide(load_catalog())
+    assert (ROOT / "docs/guide.md").read_text() == guide(load_rules(), load_catalog())
+    assert run("explain", "--guide").stdout == guide(load_rules(), load_catalog())
