@@ -215,7 +215,7 @@ def _run(proof: Proof, when: str, python: str, environment: dict[str, str]) -> t
 
 
 def _read(log: bytes, torch: str) -> tuple[Report, Counts]:
-    engine = SourceEngine("proof.log", RULES, LiteralMatcher(RULES.literals()), TimeOptions())
+    engine = SourceEngine("proof.log", RULES, LiteralMatcher(RULES.literals), TimeOptions())
     analysis, kinds = Analysis(RULES), Counter[str]()
     for event in engine.feed(log) + engine.end():
         analysis.take(event)

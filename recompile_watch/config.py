@@ -44,7 +44,7 @@ def load_rules(extra: Sequence[Path] = ()) -> Ruleset:
 
 def load_matcher(rules: Ruleset) -> Matcher:
     """The matcher of the rules' literals, compiled unless it was kept."""
-    literals = rules.literals()
+    literals = rules.literals
     state: State = [expression.decode("latin-1") for expression in expressions_of(literals)]
     known = kept(_KEPT_LITERALS, state)
     matcher = LiteralMatcher(literals, known)

@@ -42,7 +42,7 @@ def rules() -> Ruleset:
 @functools.cache
 def matcher() -> Matcher:
     """The literals of the shipped rules."""
-    return LiteralMatcher(rules().literals())
+    return LiteralMatcher(rules().literals)
 
 
 def engine_events(blocks: Iterable[bytes], name: str = "bot.log", *, with_matcher: bool = True) -> list[CoreEvent]:

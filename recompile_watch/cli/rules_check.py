@@ -40,7 +40,7 @@ def failures(ruleset: Ruleset, checked: tuple[Rule, ...]) -> list[str]:
 
     All of ``ruleset`` is in force: a more specific rule may take a text that the rule alone would match.
     """
-    matcher = LiteralMatcher(ruleset.literals())
+    matcher = LiteralMatcher(ruleset.literals)
     wording = Wording(ruleset)
     found = []
     for rule in checked:

@@ -61,7 +61,7 @@ def _read(source: SourceFile, yields: list[_Yield]) -> None:
     engines = []
     for one in yields:
         ruleset = Ruleset((one.rule,))
-        engines.append((one, SourceEngine(source.path, ruleset, LiteralMatcher(ruleset.literals()), TimeOptions(zone=zone))))
+        engines.append((one, SourceEngine(source.path, ruleset, LiteralMatcher(ruleset.literals), TimeOptions(zone=zone))))
     for block in read_blocks(source):
         for one, engine in engines:
             one.add(engine.feed(block))

@@ -80,7 +80,7 @@ class Bulk:
         """The bulk reading of a ruleset; only rules whose literals no other rule names take part."""
         rows: dict[int, RowPattern] = {}
         tables: dict[int, TablePattern] = {}
-        owners = dict(zip(rules.literals(), rules.by_literal(), strict=True))
+        owners = dict(zip(rules.literals, rules.by_literal, strict=True))
         for number, named_by in enumerate(owners.values()):
             rule = rules.rules[named_by[0]]
             if any(len(owners[other]) > 1 for other in rule.literals):

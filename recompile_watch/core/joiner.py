@@ -43,7 +43,7 @@ class Joiner:
         self._peel: Callable[[bytes], list[Piece]] = peel if front is None else partial(peel_behind, front)
         self._rules = rules.rules
         self._matcher = matcher
-        self._literals, self._by_literal = rules.literals(), rules.by_literal()
+        self._literals, self._by_literal = rules.literals, rules.by_literal
         self._place = {rule.id: place for place, rule in enumerate(rules.rules)}
         self._orphans = tuple((rule, rule.orphan) for rule in rules.rules if rule.orphan is not None)
         self._open: list[Record] = []

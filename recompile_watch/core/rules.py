@@ -8,7 +8,7 @@ carries samples that must and must not match. The files are TOML; docs/rules.md 
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Protocol, cast
 
 import re2
@@ -142,7 +142,7 @@ class Rule:
     is_mute: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Ruleset:
     """All rules in force, in order; ids are unique, a later rule replaces an earlier one of the same id."""
 
@@ -152,13 +152,15 @@ class Ruleset:
         """The same rules; those for kinds of events that nobody wants still take their lines, and give no events."""
         return Ruleset(tuple(rule if is_wanted(rule.event) else replace(rule, is_mute=True) for rule in self.rules))
 
+    @cached_property
     def literals(self) -> tuple[bytes, ...]:
         """Every literal once, in a fixed order."""
         return tuple(dict.fromkeys(literal for rule in self.rules for literal in rule.literals))
 
+    @cached_property
     def by_literal(self) -> list[list[int]]:
         """For each literal the numbers of the rules that name it, in the order of ``literals``."""
-        numbers = {literal: number for number, literal in enumerate(self.literals())}
+        numbers = {literal: number for number, literal in enumerate(self.literals)}
         table: list[list[int]] = [[] for _ in numbers]
         for index, rule in enumerate(self.rules):
             for literal in rule.literals:

@@ -135,7 +135,7 @@ HEADER = b"2025-10-30 09:07:%02d UTC | 2025-10-30 05:07:15 EDT | 2025-10-30 22:0
 def analysed(text: bytes, bulk: Bulk | None) -> Report:
     """The report on a log, its metric lines read in bulk or one by one."""
     analysis = Analysis(RULES)
-    engine = SourceEngine("bot.log", RULES, LiteralMatcher(RULES.literals()), TimeOptions(), bulk)
+    engine = SourceEngine("bot.log", RULES, LiteralMatcher(RULES.literals), TimeOptions(), bulk)
     for item in engine.feed(text) + engine.end():
         analysis.take(item)
     return analysis.report(Facts((SourceFacts("bot.log"),)))
