@@ -14,13 +14,15 @@ from recompile_watch.core.prefixes import peel
 from recompile_watch.core.times import offset_between
 
 HEAD_BYTES = 1 << 16
-_DATE = pattern(rb"(?<![\d.-])(20\d\d)-(\d\d)-(\d\d)[T ]\d\d:\d\d:\d\d")
+# What stands in front is looked at behind the first digits: a search for fixed bytes is 50 times as fast as one for a place.
+_DATE = pattern(rb"(20(?<![\d.-]20)\d\d)-(\d\d)-(\d\d)[T ]\d\d:\d\d:\d\d")
 # loguru's local time in front, the UTC time in the text or on the line beside it: the bot prints one after every quote. Colours and a
 # carrier's front may stand before them, and as what an escape is in JSON.
 _COLOURS = rb"(?:" + SHOWN_COLOURS.pattern + rb")*"
 _CLOCK = rb"20\d\d-\d\d-\d\d \d\d:\d\d:\d\d"
-_LOCAL = rb"(?<![\d:.-])(" + _CLOCK + rb")\.\d{1,6}" + _COLOURS + rb" \| " + _COLOURS + rb"[A-Z]{4,8}\b"
-_UTC = rb"(?<![\d:.-])(" + _CLOCK + rb") UTC \| "
+_ALONE = rb"20(?<![\d:.-]20)" + _CLOCK.removeprefix(b"20")
+_LOCAL = rb"(" + _ALONE + rb")\.\d{1,6}" + _COLOURS + rb" \| " + _COLOURS + rb"[A-Z]{4,8}\b"
+_UTC = rb"(" + _ALONE + rb") UTC \| "
 _TO_NEXT = rb"[^\n]{0,8000}\n[^\n]{0,1000}?"
 _CURRENT_TIME = pattern(_LOCAL + rb"[^\n]{1,300}?Current time: (" + _CLOCK + rb")[.\d]{0,7}\+00:00")
 _UTC_BEFORE = pattern(_UTC + _TO_NEXT + _LOCAL)

@@ -34,7 +34,7 @@ _Frame = tuple[str | None, str | None, int | None]
 
 def is_trace(head: bytes) -> bool:
     """True when a file begins as a structured trace does, or in the middle of an entry or a payload of one."""
-    entry = _FIRST_ENTRY.search(head)
+    entry = _FIRST_ENTRY.search(head) if b'] {"' in head else None
     return entry is not None and all(line.startswith(b"\t") for line in head[: entry.start()].split(b"\n")[1:-1])
 
 
