@@ -12,7 +12,7 @@ from recompile_watch.report.numbers import ms_text, number_text
 from recompile_watch.report.page import LONG, NUM, Listing, listing
 from recompile_watch.report.safe import safe
 from recompile_watch.report.times import Clock, size_text, thousands
-from recompile_watch.report.words import kind_words
+from recompile_watch.report.words import doubles_text, kind_words
 
 _MARKS = {"model_load": "model loaded", "compile_mode": "compile mode shown", "warmup_done": "warm-up done"}
 
@@ -24,7 +24,7 @@ def sources_listing(report: Report, clock: Clock) -> Listing:
         facts = source.facts
         unread = [f"{kind_words(safe(reason, NAME_CHARS))} ({n})" for reason, n in facts.unread.items()]
         missed = ", ".join([*unread, *([safe(facts.error)] if facts.error else [])])
-        span = clock.span(source.first_time, source.last_time) or "no times"
+        span = "; ".join([clock.span(source.first_time, source.last_time) or "no times", *doubles_text(source)])
         rows.append((safe(facts.path), thousands(facts.lines), size_text(facts.bytes), span, missed or "nothing"))
     columns = (("Source", LONG), ("Lines", NUM), ("Size", NUM), ("Events from – to", ""), ("Could not be read", LONG))
     passed = ", ".join(f"{kind_words(safe(reason, NAME_CHARS))} ({n})" for reason, n in report.unread.items())

@@ -8,6 +8,7 @@ from recompile_watch.core.analysis import Report
 from recompile_watch.core.decision import Decision
 from recompile_watch.core.findings import Finding
 from recompile_watch.report.safe import safe
+from recompile_watch.report.words import doubles_text
 
 MAX_FINDINGS = 50
 MAX_ROWS = 100
@@ -39,8 +40,10 @@ def _head(report: Report, generated_at: str, tool_version: str) -> str:
 
 def sources_text(report: Report) -> str:
     """The logs that were read, a line each."""
-    times = [f"{source.first_time or '?'} to {source.last_time or '?'}" for source in report.sources]
-    sources = [f"* {code(source.facts.path)}: {source.facts.lines} lines, {span}" for source, span in zip(report.sources, times, strict=True)]
+    sources = []
+    for source in report.sources:
+        read = f"* {code(source.facts.path)}: {source.facts.lines} lines, {source.first_time or '?'} to {source.last_time or '?'}"
+        sources.append("; ".join([read, *map(plain_text, doubles_text(source))]))
     return "\n".join([*sources[:MAX_ROWS], *([f"* … and {len(sources) - MAX_ROWS} more sources"] if len(sources) > MAX_ROWS else [])])
 
 

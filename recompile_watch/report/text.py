@@ -18,6 +18,7 @@ from recompile_watch.report.times import Clock, count_text, size_text
 from recompile_watch.report.words import (
     PHASES,
     TITLE_SAYS_ALL,
+    doubles_text,
     list_text,
     other_text,
     short_names,
@@ -228,8 +229,8 @@ class _Printer:
         if facts.unread:
             reasons = ", ".join(f"{reason.replace('_', ' ')} ({count})" for reason, count in facts.unread.items())
             self._print_indented(f"not read: {reasons}", "yellow")
-        for path, n in source.also_in.items():
-            self._print_indented(f"{count_text(n, 'event')} also in {safe(path, 200)}, counted there", "dim")
+        for doubles in doubles_text(source):
+            self._print_indented(doubles, "dim")
 
     def _print_left_off(self, count: int, what: str) -> None:
         """Says how many of a list are not shown; nothing where all are."""

@@ -2,9 +2,11 @@
 
 import re
 
+from recompile_watch.core.analysis import SourceReport
 from recompile_watch.core.findings import Finding
 from recompile_watch.report.blocks import Block
 from recompile_watch.report.safe import safe
+from recompile_watch.report.times import count_text
 
 _MAX_NAMED = 300
 # Kinds whose title holds what the line of the log says.
@@ -27,6 +29,11 @@ def times_text(count: int) -> str:
 def kind_words(kind: str) -> str:
     """``GPU memory`` for ``gpu_memory``."""
     return kind.replace("_", " ").replace("gpu", "GPU")
+
+
+def doubles_text(source: SourceReport) -> list[str]:
+    """``9 events also in out.log, counted there``, for each other source that holds the same lines."""
+    return [f"{count_text(n, 'event')} also in {safe(path, 200)}, counted there" for path, n in source.also_in.items()]
 
 
 def shorter_paths(text: str) -> str:

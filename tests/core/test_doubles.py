@@ -8,6 +8,7 @@ from recompile_watch.core.analysis import Analysis, Facts, Report, SourceFacts
 from recompile_watch.core.bulk import Bulk
 from recompile_watch.core.doubles import Doubles
 from recompile_watch.core.engine import SourceEngine
+from recompile_watch.report.markdown import sources_text
 from tests.conftest import TIMES, matcher, rules
 
 TABLE = """2025-10-30 09:08:42 UTC | 2025-10-30 05:08:42 EDT | 2025-10-30 22:08:42 NZDT | backtest_test3_inline.py:_log_table:249 INFO | \n\
@@ -52,6 +53,7 @@ def test_the_output_and_the_log_of_one_bot() -> None:
         assert report.counts == {"model_load": 1, "forecast_failure": 1, "strategy_return": 1, "synthetic_quote": 1}
         assert [dict(source.also_in) for source in report.sources] == [{}, {next(iter(logs)): 3}]
         assert len(report.series.strategy_return) == 1
+        assert f"; 3 events also in {next(iter(logs))}, counted there" in sources_text(report)
 
 
 def test_a_carrier_makes_no_other_line() -> None:
