@@ -101,6 +101,7 @@ _DETAILS = (
         pattern(r"found no compiled frames\. Skipped frames:$"),
         pattern(r"(?m)^\s{0,20}- (?P<error>[\w<>]{1,80} \([^\n]{1,200}\): (?!frame is in the Dynamo skipfiles)[^\n]{1,100}?)\s*$"),
     ),
+    (pattern(r"when making fake tensor call$"), pattern(r"\bgot (?P<error>\w{1,60}(?:Error|Exception)\([^\n]{1,250})")),
     (pattern(r"\bNo choices to select\b"), pattern(r"(?m)^\s*(?P<error>target: \S{1,100})")),
     (pattern(r"PTX codegen error:?$"), pattern(r"(?m)^(?P<error>`?ptxas [^\n]{0,200}?\b(?:error|fatal)\s*: [^\n]{1,200})")),
 )

@@ -834,6 +834,10 @@ def test_graph_partition_is_on_in_a_new_torch() -> None:
          "exclude_from_compile", "report_pytorch_bug"),
         ("torch._inductor.exc.InductorError: OSError: [Errno 27] File too large", "own_cache_folder", "disable_compile_process", "upgrade_torch"),
         ("RuntimeError: static input data pointer changed.", "static_address_buffers", "mode_without_cudagraphs", "clone_outputs"),
+        ("RuntimeError: Expected a AsyncCollectiveTensor tangent but got a plain Tensor", "detach_outputs", "upgrade_torch", "install_compiler"),
+        ("torch._dynamo.exc.TorchRuntimeError: RuntimeError when making fake tensor call\n  Explanation: Dynamo failed to run FX node with fake "
+         "tensors: call_function sum(*(FakeTensor(..., size=(8, 2)),), **{'dim': 1}): got RuntimeError(\"sum(): functions with out=... arguments don't support automatic differentiation, but one requires grad.\")",
+         "no_grad_or_call_backward", "check_in_eager", "upgrade_torch"),
     ],
 )  # fmt: skip
 def test_what_failed_decides(line: str, first: str, also: str, never: str) -> None:
