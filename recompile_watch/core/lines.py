@@ -9,7 +9,6 @@ import re
 from bisect import bisect_left
 
 from recompile_watch.core.bulk import INDENTED, BulkReader, Found
-from recompile_watch.core.cells import Cells
 from recompile_watch.core.joiner import Joiner
 from recompile_watch.core.near import BEFORE_BYTES, lines_before
 from recompile_watch.core.prefix_grammar import SUSPECT
@@ -18,7 +17,7 @@ from recompile_watch.core.records import HEAD_LINES, MAX_RECORD_BYTES, Record
 from recompile_watch.core.rows import Rows
 from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.scan import Matcher
-from recompile_watch.core.shape import Unwrapper
+from recompile_watch.core.shape import Unwraps
 from recompile_watch.core.sightings import TableRows
 
 MAX_LINE_BYTES = 1 << 20
@@ -35,7 +34,7 @@ class LineReader:
 
     def __init__(
         self, rules: Ruleset, matcher: Matcher | None, *, line: int = 1, offset: int = 0, before: bytes = b"",
-        unwrapper: Unwrapper | Cells | None = None, bulk: BulkReader | None = None, indent: bytes = b"",
+        unwrapper: Unwraps | None = None, bulk: BulkReader | None = None, indent: bytes = b"",
         front: "re.Pattern[bytes] | None" = None, header: "re.Pattern[bytes] | None" = None,
         blank: bytes = b"",
     ) -> None:  # fmt: skip
@@ -49,7 +48,7 @@ class LineReader:
         self._counted: list[tuple[int, int]] = []
         self.unread: dict[str, int] = {}
         self._matcher = matcher
-        self._number = line
+        self._number = self._ordinal = line
         self._offset = offset
         self._carry: list[bytes | memoryview] = []
         self._carry_bytes = 0
@@ -231,7 +230,8 @@ class LineReader:
 
     def _whole(self, number: int, offset: int, text: bytes, size: int, *, terminated: bool = True) -> list[Record]:
         """Hands a line that was put together to the joiner."""
-        closed = self.joiner.line(number, offset, text, self._before, terminated=terminated, size=size)
+        self._ordinal += 1
+        closed = self.joiner.line(number, offset, text, self._before, terminated=terminated, size=size, ordinal=self._ordinal)
         self._before = lines_before(self._before + b"\n" + text if self._before else text)
         return closed
 
