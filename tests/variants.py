@@ -22,8 +22,10 @@ import argparse
 import fnmatch
 import functools
 import html
+import io
 import itertools
 import json
+import logging
 import re
 import sys
 import textwrap
@@ -50,6 +52,7 @@ GLOG = re.compile(
     rb"^(?:\[default\d+\]:)?(?:\[rank\d+\]:)?[VDIWEC]\d{4} \d\d:\d\d:\d\d\.\d{6} \d+ [^\s\]]+:\d+\]"
     rb"(?: \[[!\d/_]+\])?(?: \[__\w+\])? ?"
 )
+RICH_PLACE = re.compile(rb"(?P<level>[VDIWEC])\d{4} \d\d:\d\d:\d\d\.\d{6} \d+ (?P<path>[^\s\]]+):(?P<line>\d+)\]")
 TORCH_TEXT = re.compile(
     rb"Recompiling function |triggered by the following guard|torch\._dynamo hit config"
     rb"|skipping cudagraph|Graph break|torch\._dynamo\.exc\.|CUDAGraph"
@@ -297,6 +300,26 @@ def gcloud(data: bytes, *, by_record: bool) -> bytes:
 def ray_coloured(data: bytes) -> bytes:
     """Ray's driver log on a terminal."""
     return prefix_lines("\x1b[36m(train_fn pid=3989, ip=10.0.0.7)\x1b[0m ", data)
+
+
+def rich_log(width: int, data: bytes, *, show_path: bool = True) -> bytes:
+    """What rich's handler prints of torch's loggers: the records without torch's prefix, in columns."""
+    from rich.console import Console
+    from rich.logging import RichHandler
+
+    out = io.StringIO()
+    handler = RichHandler(console=Console(file=out, width=width), show_path=show_path)
+    for number, record in enumerate(records(data)):
+        place = RICH_PLACE.match(record[0])
+        if place is None:
+            out.write("".join(_lossy(line) + "\n" for line in record))
+            continue
+        message = "\n".join(_lossy(GLOG.sub(b"", line)) for line in record)
+        level = logging.WARNING if place["level"] == b"W" else logging.DEBUG
+        logged = logging.LogRecord("torch._dynamo", level, place["path"].decode(), int(place["line"]), message, None, None)
+        logged.created = _MICROSECONDS / 1_000_000 + number * 0.4
+        handler.emit(logged)
+    return out.getvalue().encode()
 
 
 def in_turn(*changes: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
@@ -639,6 +662,11 @@ def _wrappers() -> Iterator[Variant]:
         yield Variant(f"json_{field}", functools.partial(json_lines, field))
     yield Variant("json_records", json_records)
     yield Variant("json_bare_records", json_bare_records, IDENTITY | GUARDS, is_single_process)
+    for width in (80, 100, 120, 160):
+        yield Variant(f"rich_{width}", functools.partial(rich_log, width), IDENTITY | {"entries", "text_squeezed"}, is_single_process)
+    yield Variant(
+        "rich_without_places", functools.partial(rich_log, 100, show_path=False), IDENTITY | {"entries", "text_squeezed"}, is_single_process
+    )
     yield Variant("notebook", notebook)
     yield Variant("json_in_docker", in_turn(functools.partial(json_lines, "message"), docker_json))
     yield Variant("json_in_cri", in_turn(functools.partial(json_lines, "message"), cri))

@@ -8,6 +8,7 @@ from itertools import pairwise
 from recompile_watch.core.cells import Cells, Columns, columns_of
 from recompile_watch.core.entries import Entries, Form, entries_of
 from recompile_watch.core.fronts import front_of
+from recompile_watch.core.grids import Grid, GridReader, grid_of
 from recompile_watch.core.headers import own_header
 from recompile_watch.core.late import pattern
 from recompile_watch.core.prefix_grammar import SAYS, SHOWN_COLOURS, TORCH_SAYS, front_form
@@ -81,7 +82,7 @@ class Shape:
     were wrapped it is also a mark of quoting, or the name of a service.
     front: what else stands in front of every line and hides what it carries. header: what does so in front of the first
     line of each record, in a format that nothing else tells. columns: of the table as which the log was exported.
-    entries: how several lines were written for each of its own.
+    entries: how several lines were written for each of its own. grid: the columns in which rich laid it out.
     blank: what a page put in the place of the blanks, whose literals no line of the log has.
     """
 
@@ -95,6 +96,7 @@ class Shape:
     header: "re.Pattern[bytes] | None" = None
     columns: Columns | None = None
     entries: Form | None = None
+    grid: Grid | None = None
     blank: bytes = b""
 
     @property
@@ -114,6 +116,8 @@ def shape_of(head: bytes) -> Shape:
         return Shape(*times, columns=columns)
     if (entries := entries_of(head)) is not None:
         return Shape(*times, entries=entries)
+    if (grid := grid_of(lines[:-1])) is not None:
+        return Shape(*times, grid=grid)
     carrier = _carrier(lines)
     inside = _shape([line.removeprefix(carrier) for line in lines], *times) if carrier else None
     if inside is not None and inside.wrap_width is not None:
@@ -327,7 +331,7 @@ class Unwrapper:
         return _could_break(self._previous, line, self._width)
 
 
-Unwraps = Unwrapper | Cells | Entries
+Unwraps = Unwrapper | Cells | Entries | GridReader
 
 
 def unwrapper_of(shape: Shape) -> Unwraps | None:
@@ -336,4 +340,6 @@ def unwrapper_of(shape: Shape) -> Unwraps | None:
         return Cells(shape.columns)
     if shape.entries is not None:
         return Entries(shape.entries)
+    if shape.grid is not None:
+        return GridReader(shape.grid)
     return Unwrapper(shape) if shape.wrap_width is not None else None
