@@ -302,6 +302,17 @@ def ray_coloured(data: bytes) -> bytes:
     return prefix_lines("\x1b[36m(train_fn pid=3989, ip=10.0.0.7)\x1b[0m ", data)
 
 
+def behind_lines(suffix: str, data: bytes) -> bytes:
+    """`data` with `suffix` behind every line."""
+    tail = suffix.encode()
+    return each_line(lambda line: line + tail, data)
+
+
+def boxed(data: bytes) -> bytes:
+    """Every line inside of a frame."""
+    return each_line(lambda line: f"│ {_lossy(line):180} │".encode(), data)
+
+
 def rich_log(width: int, data: bytes, *, show_path: bool = True) -> bytes:
     """What rich's handler prints of torch's loggers: the records without torch's prefix, in columns."""
     from rich.console import Console
@@ -678,6 +689,18 @@ def _wrappers() -> Iterator[Variant]:
 
 
 def _pasted() -> Iterator[Variant]:
+    for name, suffix in {
+        "request": " [request_id=abc]",
+        "extra": " | {'job': 4}",
+        "place": " (logger.py:58)",
+        "labels": ' {pod="b"}',
+        "cat_ends": "$",
+    }.items():
+        yield Variant(f"behind_{name}", functools.partial(behind_lines, suffix))
+    aws = functools.partial(prefix_lines, "EVENTS\t3874\t1763634533000\tbot/main/0123\t")
+    yield Variant("cloudwatch_text", in_turn(functools.partial(behind_lines, "\t1763634532255"), aws))
+    yield Variant("boxed", boxed, SQUEEZED, is_prefixed)
+    yield Variant("escapes_spelled_out", in_turn(functools.partial(behind_lines, "ESC[0m"), functools.partial(prefix_lines, "ESC[33m")))
     yield Variant("markdown_fence", markdown_fence)
     yield Variant("markdown_bold", markdown_bold)
     yield Variant("html_escaped", html_escaped)

@@ -98,7 +98,15 @@ class _LogReader:
         unwrapper = unwrapper_of(shape)
         self._bulk = None if bulk is None or matcher is None else BulkReader(bulk, matcher, source)
         self._lines = LineReader(
-            rules, matcher, unwrapper=unwrapper, bulk=self._bulk, indent=shape.indent, front=shape.front, header=shape.header, blank=shape.blank
+            rules,
+            matcher,
+            unwrapper=unwrapper,
+            bulk=self._bulk,
+            indent=shape.indent,
+            front=shape.front,
+            header=shape.header,
+            blank=shape.blank,
+            back=shape.back,
         )
         self._detector = Detector(rules, source, in_bulk=bulk is not None)
         self._adds_up = bulk is not None and bulk.adds_up

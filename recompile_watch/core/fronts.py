@@ -1,4 +1,4 @@
-"""Fronts: what somebody put in front of every line of a log, whatever it is.
+"""Fronts: what somebody put in front of every line of a log, whatever it is, or behind it.
 
 ``layers`` knows the usual carriers. A front that it does not know hides the bot's headers and all lines that have none,
 and one that it takes for an application's header loses their indents; it is told by standing in front of every line, with
@@ -13,6 +13,7 @@ from recompile_watch.core.prefix_grammar import ANSI, ISO, MONTH_NAMES, TAG, ZON
 from recompile_watch.core.prefixes import MAX_FRONT, peel
 
 _TIME = pattern(rb"(?<![\w.:-])" + ISO + ZONE)
+MAX_BACK = 400
 MIN_LINES, MAX_LINES = 2, 200  # by which it is told
 _NUMBER, _MONTH = b"\x00", b"\x01"
 _VARIES = pattern(rb"(?P<number>^ +\d+|\d+)|\b(?:" + b"|".join(MONTH_NAMES) + rb")\b")
@@ -26,7 +27,37 @@ _ANCHOR = pattern(
     rb"|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):torch| {4}triggered by the following guard | {3}function: '"
     rb"|Traceback \(most recent call last\):| {2}File \"[^\"\n]{1,300}\", line \d+, in "
 )
+_PAIRED = pattern(rb"\{[^{}]*\}")
+_BLANKS = pattern(rb"(?:\\? )+")
 _OTHER_GLOG = pattern(rb"[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ (?!torch)[\w./-]+\.\w{1,4}:\d+\] ")  # absl, and servers in C++
+# Lines whose ends are known, and what somebody put behind them.
+_WHOLE = pattern(
+    rb"(?:Recompiling function \S{1,200} in [^\n:]{1,400}(?::\\[^\n:]{1,400})?:\d{1,7}|triggered by the following guard failure\(s\):"
+    rb"|torch\._dynamo hit config\.\w{1,60} \(\d{1,9}\)|   function: '[^'\n]{1,200}' \([^\n)]{1,600}:\d{1,7}\)"
+    rb"|Graph break in user code at [^\n:]{1,400}:\d{1,7}|  File \"[^\"\n]{1,400}\", line \d{1,7}, in [\w<>]{1,200})(?P<back>[^\n]{0,300})$"
+)
+_GLOG = pattern(rb"[VDIWEC]\d{4} \d\d:\d\d:\d\d\.\d{6} ")
+_CLOSES = pattern(rb"[\\*`}>]|\[\x00?m")  # what has its other half in front of the message, and is taken off with it
+
+
+def back_of(lines: list[bytes]) -> "re.Pattern[bytes] | None":
+    """How every line of torch's ends, behind its message; None where it ends with that."""
+    lines = [ANSI.sub(b"", line) for line in lines[1:-1] if line.strip()]
+    ends = [_VARIES.sub(_NUMBER, match["back"]) for line in lines if (match := _WHOLE.search(line)) is not None]
+    back = _shared([end[::-1] for end in ends])[::-1] if len(ends) >= MIN_LINES else b""
+    if not back.strip(b" \t\x00") and not back.startswith(b"\t" + _NUMBER):
+        return None
+    form = re.compile(_BLANKS.sub(rb" +", re.escape(back.strip(b" "))).replace(_NUMBER, rb"\d+") + rb"\s*$")
+    known = [line for line in lines if _GLOG.search(line) is not None] or lines[:MAX_LINES]
+    is_closing = back.rstrip().endswith(b"|") or back.count(b'"') % 2 or back.count(b"'") % 2 or _CLOSES.search(_PAIRED.sub(b"", back))
+    return None if is_closing or not all(form.search(line, max(len(line) - MAX_BACK, 0)) for line in known) else form
+
+
+def without_back(back: "re.Pattern[bytes]", line: bytes) -> bytes:
+    """A line without what stands behind it, and without its colours."""
+    line = ANSI.sub(b"", line)
+    match = back.search(line, max(len(line) - MAX_BACK, 0))
+    return line if match is None else line[: match.start()].rstrip(b" ")
 
 
 def front_of(lines: list[bytes]) -> "re.Pattern[bytes] | None":

@@ -82,7 +82,7 @@ ANSI = pattern(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)
 # Colours whose escape byte a viewer ate or syslog spelled out: "[1;36m", "#033[0m".
 ANSI_WRECK = pattern(rb"#033\[[\d;]{0,12}m|(?<![\w\]])\[(?:0|\d{1,3}(?:;\d{1,3})+)m")
 # How a page, a terminal or a program shows the escape byte that it does not print; most leave nothing of it: "^[[32m", "\\u001b[32m", "[32m".
-SHOWN_ESCAPE = rb"(?:\x1b|\\{1,4}(?:u(?:001b|fffd|241b|2190)|x1b|033|e)|#033|\^\[|\xef\xbf\xbd|\xe2\x90\x9b|\xe2\x86\x90)?"
+SHOWN_ESCAPE = rb"(?:\x1b|\\{1,4}(?:u(?:001b|fffd|241b|2190)|x1b|033|e)|#033|\^\[|(?<![A-Z])ESC|\xef\xbf\xbd|\xe2\x90\x9b|\xe2\x86\x90)?"
 SHOWN_COLOURS = pattern(SHOWN_ESCAPE + rb"\[\d{0,3}(?:;\d{1,3}){0,6}m")  # in a line in which they end
 COLOURS_END = b"[0m"
 BREAK = pattern(rb"(?:<br ?/?>|</(?:pre|code|samp|div|span|p|li|td|tr|tt)>)+\s*$")

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from recompile_watch.core.cells import Cells, Columns, columns_of
 from recompile_watch.core.entries import Entries, Form, entries_of
-from recompile_watch.core.fronts import front_of
+from recompile_watch.core.fronts import back_of, front_of, without_back
 from recompile_watch.core.grids import Grid, GridReader, grid_of
 from recompile_watch.core.headers import own_header
 from recompile_watch.core.late import pattern
@@ -83,7 +83,7 @@ class Shape:
     front: what else stands in front of every line and hides what it carries. header: what does so in front of the first
     line of each record, in a format that nothing else tells. columns: of the table as which the log was exported.
     entries: how several lines were written for each of its own. grid: the columns in which rich laid it out.
-    blank: what a page put in the place of the blanks, whose literals no line of the log has.
+    blank: what a page put in the place of the blanks, whose literals no line of the log has. back: what stands behind every line.
     """
 
     first_date: date | None = None
@@ -98,6 +98,7 @@ class Shape:
     entries: Form | None = None
     grid: Grid | None = None
     blank: bytes = b""
+    back: "re.Pattern[bytes] | None" = None
 
     @property
     def is_plain(self) -> bool:
@@ -118,6 +119,8 @@ def shape_of(head: bytes) -> Shape:
         return Shape(*times, entries=entries)
     if (grid := grid_of(lines[:-1])) is not None:
         return Shape(*times, grid=grid)
+    if (back := back_of(lines)) is not None:
+        return replace(shape_of(b"\n".join(without_back(back, line) for line in lines)), back=back)
     carrier = _carrier(lines)
     inside = _shape([line.removeprefix(carrier) for line in lines], *times) if carrier else None
     if inside is not None and inside.wrap_width is not None:
