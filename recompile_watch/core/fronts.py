@@ -37,20 +37,36 @@ _WHOLE = pattern(
     rb"|Graph break in user code at [^\n:]{1,400}:\d{1,7}|  File \"[^\"\n]{1,400}\", line \d{1,7}, in [\w<>]{1,200})(?P<back>[^\n]{0,300})$"
 )
 _GLOG = pattern(rb"[VDIWEC]\d{4} \d\d:\d\d:\d\d\.\d{6} ")
+_IN_WHOLE = (
+    b"Recompiling function ",
+    b"guard failure(s):",
+    b"torch._dynamo hit config.",
+    b"   function: '",
+    b"Graph break in user code at ",
+    b", in ",
+)
 _CLOSES = pattern(rb"[\\*`}>]|\[\x00?m")  # what has its other half in front of the message, and is taken off with it
 
 
-def back_of(lines: list[bytes]) -> "re.Pattern[bytes] | None":
+def back_of(head: bytes) -> "re.Pattern[bytes] | None":
     """How every line of torch's ends, behind its message; None where it ends with that."""
-    lines = [ANSI.sub(b"", line) for line in lines[1:-1] if line.strip()]
-    ends = [_VARIES.sub(_NUMBER, match["back"]) for line in lines if (match := _WHOLE.search(line)) is not None]
-    back = _shared([end[::-1] for end in ends])[::-1] if len(ends) >= MIN_LINES else b""
-    if not back.strip(b" \t\x00") and not back.startswith(b"\t" + _NUMBER):
+    if not any(map(head.__contains__, _IN_WHOLE)):
+        return None
+    lines = [ANSI.sub(b"", line).rstrip(b"\r") for line in head.split(b"\n")[1:-1]]
+    back = b""
+    for number, match in enumerate(filter(None, map(_WHOLE.search, lines))):
+        end = _VARIES.sub(_NUMBER, match["back"])
+        back = _shared([back[::-1], end[::-1]])[::-1] if number else end
+        if not back.strip():
+            return None
+    is_closing = back.rstrip().endswith(b"|") or back.count(b'"') % 2 or back.count(b"'") % 2 or _CLOSES.search(_PAIRED.sub(b"", back))
+    if is_closing or not (back.strip(b" \t\x00") or back.startswith(b"\t" + _NUMBER)):
         return None
     form = re.compile(_BLANKS.sub(rb" +", re.escape(back.strip(b" "))).replace(_NUMBER, rb"\d+") + rb"\s*$")
-    known = [line for line in lines if _GLOG.search(line) is not None] or lines[:MAX_LINES]
-    is_closing = back.rstrip().endswith(b"|") or back.count(b'"') % 2 or back.count(b"'") % 2 or _CLOSES.search(_PAIRED.sub(b"", back))
-    return None if is_closing or not all(form.search(line, max(len(line) - MAX_BACK, 0)) for line in known) else form
+    written = [line for line in lines if line.strip()]
+    known = [line for line in written if _GLOG.search(line) is not None] or written[:MAX_LINES]
+    is_back = len(known) >= MIN_LINES and all(form.search(line, max(len(line) - MAX_BACK, 0)) for line in known)
+    return form if is_back else None
 
 
 def without_back(back: "re.Pattern[bytes]", line: bytes) -> bytes:

@@ -119,7 +119,7 @@ def shape_of(head: bytes) -> Shape:
         return Shape(*times, entries=entries)
     if (grid := grid_of(lines[:-1])) is not None:
         return Shape(*times, grid=grid)
-    if (back := back_of(lines)) is not None:
+    if (back := back_of(head)) is not None:
         return replace(shape_of(b"\n".join(without_back(back, line) for line in lines)), back=back)
     carrier = _carrier(lines)
     inside = _shape([line.removeprefix(carrier) for line in lines], *times) if carrier else None

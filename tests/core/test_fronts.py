@@ -113,12 +113,12 @@ def test_what_closes_a_line_is_not_behind_it() -> None:
         (b"<li>", b"</li>"),
         (b"", b""),
     ):
-        assert back_of([left + line + right for line in text.splitlines()]) is None
-    assert back_of([line + b" [id=7]" * (b"guard failure" not in line) for line in text.splitlines()]) is None
+        assert back_of(b"".join(left + line + right + b"\n" for line in text.splitlines())) is None
+    assert back_of(b"".join(line + b" [id=7]" * (b"guard failure" not in line) + b"\n" for line in text.splitlines())) is None
 
 
 def test_a_back_of_blanks_costs_no_time() -> None:
     """A hostile line is looked at once."""
-    back = back_of([line + b"    [id =  7]" for line in SHORT.encode().splitlines()])
+    back = back_of(b"".join(line + b"    [id =  7]\n" for line in SHORT.encode().splitlines()))
     assert back is not None
     assert back.search(b" " * 200_000 + b"[id" + b" " * 200_000) is None
