@@ -142,8 +142,9 @@ def _read_failure(entry: object) -> Carried | None:
     lines = [] if carried is None else carried.lines
     depth = _MAX_DEPTH if carried is None else 0  # without a text the entry is the object that holds the traceback
     for traceback in sorted(_tracebacks(entry, depth), key=len, reverse=True):
-        if traceback.strip() not in b"\n".join(lines):
-            lines = lines + _lines(traceback)
+        found = _lines(traceback)
+        if b"\n".join(found).strip() not in b"\n".join(lines):
+            lines = lines + found
     if carried is None:
         return _read_entry({**entry, JSON_TEXT[0]: b"\n".join(lines).decode("utf-8", "replace")}) if lines else None
     return carried._replace(lines=lines)
