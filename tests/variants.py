@@ -308,9 +308,13 @@ def behind_lines(suffix: str, data: bytes) -> bytes:
     return each_line(lambda line: line + tail, data)
 
 
-def boxed(data: bytes) -> bytes:
-    """Every line inside of a frame."""
-    return each_line(lambda line: f"│ {_lossy(line):180} │".encode(), data)
+def grepped(name: str, data: bytes) -> bytes:
+    """grep -n with lines of context: what it found has ":" behind the line's number (and the file's name), what stands beside "-"."""
+    out = []
+    for number, line in enumerate(split_lines(data), 1):
+        sign = ":" if TORCH_TEXT.search(line) else "-"
+        out.append(f"{name}{sign}{number}{sign}".removeprefix(sign).encode() + line)
+    return join_lines(out)
 
 
 def rich_log(width: int, data: bytes, *, show_path: bool = True) -> bytes:
@@ -699,7 +703,8 @@ def _pasted() -> Iterator[Variant]:
         yield Variant(f"behind_{name}", functools.partial(behind_lines, suffix))
     aws = functools.partial(prefix_lines, "EVENTS\t3874\t1763634533000\tbot/main/0123\t")
     yield Variant("cloudwatch_text", in_turn(functools.partial(behind_lines, "\t1763634532255"), aws))
-    yield Variant("boxed", boxed, SQUEEZED, is_prefixed)
+    yield Variant("grep", functools.partial(grepped, ""))
+    yield Variant("grep_of_files", functools.partial(grepped, "logs/bot.log"))
     yield Variant("escapes_spelled_out", in_turn(functools.partial(behind_lines, "ESC[0m"), functools.partial(prefix_lines, "ESC[33m")))
     yield Variant("markdown_fence", markdown_fence)
     yield Variant("markdown_bold", markdown_bold)

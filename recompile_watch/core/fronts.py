@@ -15,7 +15,10 @@ from recompile_watch.core.prefixes import MAX_FRONT, peel
 _TIME = pattern(rb"(?<![\w.:-])" + ISO + ZONE)
 MAX_BACK = 400
 MIN_LINES, MAX_LINES = 2, 200  # by which it is told
-_NUMBER, _MONTH = b"\x00", b"\x01"
+_NUMBER, _MONTH, _BESIDE = b"\x00", b"\x01", b"\x02"
+# grep's signs behind the file and the line's number: ":" where it found something, "-" beside.
+_FILE = pattern(rb"^([\w./~-]{1,120}\.\w{1,8})[:-]")
+_LINE = pattern(rb"^((?:[^\x02]{1,130}\x02)?\d{1,8})[:-](?!\d\d-\d\d[T ])")
 _VARIES = pattern(rb"(?P<number>^ +\d+|\d+)|\b(?:" + b"|".join(MONTH_NAMES) + rb")\b")
 _IN_NAME = pattern(rb"(?<=[A-Za-z][A-Za-z])(\\?[-_.]?)\x00")  # "bot-0", "worker2": a number that names the stream
 _ENDS = pattern(rb"(?s:.*)[^\w\x00\x01]")  # behind a sign or a blank, not inside of a word or a number
@@ -79,7 +82,7 @@ def without_back(back: "re.Pattern[bytes]", line: bytes) -> bytes:
 def front_of(lines: list[bytes]) -> "re.Pattern[bytes] | None":
     """How every line begins, but for a first one that was cut, in front of what it carries; None where ``peel`` does as well without."""
     lines = [ANSI.sub(b"", line) for line in lines[: MAX_LINES + 1]]
-    written = [line for line in lines[1:-1] if line.strip()]
+    written = [line for line in lines[1:-1] if line.strip(b" -")]
     befores = [before for line in lines[1:] if (before := _before_anchor(line)) is not None] or [_before_anchor(lines[0]) or b""]
     before = min(filter(None, befores), key=len, default=b"")
     if not before.strip() or b"" in befores or len(written) < MIN_LINES:
@@ -100,7 +103,7 @@ def front_of(lines: list[bytes]) -> "re.Pattern[bytes] | None":
 
 
 def _compiled(form: bytes) -> "re.Pattern[bytes]":
-    return re.compile(form.replace(_NUMBER, rb" *\d+").replace(_MONTH, rb"[A-Z][a-z][a-z]"))
+    return re.compile(form.replace(_NUMBER, rb" *\d+").replace(_MONTH, rb"[A-Z][a-z][a-z]").replace(_BESIDE, rb"[:-]"))
 
 
 def peel_behind(front: "re.Pattern[bytes]", line: bytes) -> list[Piece]:
@@ -172,5 +175,6 @@ def _shared(forms: list[bytes]) -> bytes:
 
 
 def _form(line: bytes) -> bytes:
-    """How a line begins, whatever its numbers and months are."""
-    return _VARIES.sub(lambda match: _NUMBER if match["number"] else _MONTH, line[: 2 * MAX_FRONT])
+    """How a line begins, whatever its numbers, months and grep's signs are."""
+    line = _LINE.sub(rb"\1" + _BESIDE, _FILE.sub(rb"\1" + _BESIDE, line[: 2 * MAX_FRONT]))
+    return _VARIES.sub(lambda match: _NUMBER if match["number"] else _MONTH, line)
