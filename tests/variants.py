@@ -22,8 +22,10 @@ import argparse
 import fnmatch
 import functools
 import html
+import io
 import itertools
 import json
+import logging
 import re
 import sys
 import textwrap
@@ -43,12 +45,14 @@ CUT_FACTS = (IDENTITY - {"count"}) | GUARDS | {"rank"}  # an exception may outli
 SQUEEZED = (ALL_FACTS - {"text"}) | {"text_squeezed"}
 LENIENT = ("time", "rank", "pid")  # a mangled log may show more of these, never something else
 JOURNAL = "Nov 20 10:28:52 host python3[3989]: "
+_MICROSECONDS = 1_763_634_532_255_000
 KIB_16 = 16 * 1024  # Docker's and containerd's limit for one piece of a line
 STAMP = "2025-11-20T10:28:52.255"  # the corpus was written on 20 November
 GLOG = re.compile(
     rb"^(?:\[default\d+\]:)?(?:\[rank\d+\]:)?[VDIWEC]\d{4} \d\d:\d\d:\d\d\.\d{6} \d+ [^\s\]]+:\d+\]"
     rb"(?: \[[!\d/_]+\])?(?: \[__\w+\])? ?"
 )
+RICH_PLACE = re.compile(rb"(?P<level>[VDIWEC])\d{4} \d\d:\d\d:\d\d\.\d{6} \d+ (?P<path>[^\s\]]+):(?P<line>\d+)\]")
 TORCH_TEXT = re.compile(
     rb"Recompiling function |triggered by the following guard|torch\._dynamo hit config"
     rb"|skipping cudagraph|Graph break|torch\._dynamo\.exc\.|CUDAGraph"
@@ -231,9 +235,106 @@ def journal_json(data: bytes) -> bytes:
     return join_lines(out)
 
 
+def journal_export(data: bytes) -> bytes:
+    """journalctl -o export: a field on each line, its size in front of what is no printable text."""
+    out = []
+    for number, line in enumerate(split_lines(data)):
+        text = b"MESSAGE=" + line if is_text(line) else b"MESSAGE\n" + len(line).to_bytes(8, "little") + line
+        out.append(
+            b"__CURSOR=s=06;i=%x\n__REALTIME_TIMESTAMP=%d\n_HOSTNAME=host\n_PID=3989\n%s\n_TRANSPORT=stdout\n"
+            % (number, _MICROSECONDS + number, text)
+        )
+    return join_lines(out)
+
+
+def journal_verbose(data: bytes) -> bytes:
+    """journalctl -o verbose."""
+    out = []
+    for number, line in enumerate(split_lines(data)):
+        head = f"Thu 2025-11-20 10:28:52.{number:06d} UTC [s=f433410a;i={number:x};b=9;m=3e8;t=6440;x=1afa]\n    PRIORITY=6\n    _PID=3989\n"
+        out.append(head.encode() + b"    MESSAGE=" + line + b"\n    _TRANSPORT=stdout")
+    return join_lines(out)
+
+
+def journal_pretty(data: bytes) -> bytes:
+    """journalctl -o json-pretty."""
+    entries = map(json.loads, split_lines(journal_json(data)))
+    return join_lines(json.dumps(entry, indent="\t", separators=(",", " : ")).encode() for entry in entries)
+
+
+def loki(data: bytes) -> bytes:
+    """What Loki's programming interface answers: pairs of a time and a line."""
+    values = [[str((_MICROSECONDS + number) * 1000), _lossy(line)] for number, line in enumerate(split_lines(data))]
+    result = [{"stream": {"app": "bot", "pod": "bot-0"}, "values": values}]
+    return json.dumps({"status": "success", "data": {"resultType": "streams", "result": result}}).encode() + b"\n"
+
+
+def open_telemetry(data: bytes) -> bytes:
+    """What OpenTelemetry's collector writes to a file, an object for each line."""
+    resource = {"attributes": [{"key": "k8s.pod.name", "value": {"stringValue": "bot-0"}}]}
+    logs = ([{"timeUnixNano": str(_MICROSECONDS * 1000), "body": {"stringValue": _lossy(line)}}] for line in split_lines(data))
+    return join_lines(json.dumps({"resourceLogs": [{"resource": resource, "scopeLogs": [{"logRecords": log}]}]}).encode() for log in logs)
+
+
+def kaggle(data: bytes) -> bytes:
+    """The log of a notebook that ran on Kaggle."""
+    rows = [
+        json.dumps({"stream_name": "stderr", "time": 12.5 + number, "data": _lossy(line) + "\n"}) for number, line in enumerate(split_lines(data))
+    ]
+    return b"[" + "\n,".join(rows).encode() + b"\n]"
+
+
+def gcloud(data: bytes, *, by_record: bool) -> bytes:
+    """gcloud logging read: YAML, in which a text of several lines is a block, and one that might be misread is quoted."""
+    out = []
+    for record in records(data) if by_record else [[line] for line in split_lines(data)]:
+        lines = [_lossy(line) for line in record]
+        text = "'" + lines[0].replace("'", "''") + "'" if len(lines) == 1 else "\n".join(["|-", *("  " + line for line in lines)])
+        head = (
+            "---\ninsertId: 000a\nlogName: projects/p/logs/stderr\nresource:\n  labels:\n    pod_name: bot-0\n  type: k8s_container\nseverity: ERROR"
+        )
+        out.append(f"{head}\ntextPayload: {text}\ntimestamp: '2025-11-20T10:28:52.255123456Z'".encode())
+    return join_lines(out)
+
+
 def ray_coloured(data: bytes) -> bytes:
     """Ray's driver log on a terminal."""
     return prefix_lines("\x1b[36m(train_fn pid=3989, ip=10.0.0.7)\x1b[0m ", data)
+
+
+def behind_lines(suffix: str, data: bytes) -> bytes:
+    """`data` with `suffix` behind every line."""
+    tail = suffix.encode()
+    return each_line(lambda line: line + tail, data)
+
+
+def grepped(name: str, data: bytes) -> bytes:
+    """grep -n with lines of context: what it found has ":" behind the line's number (and the file's name), what stands beside "-"."""
+    out = []
+    for number, line in enumerate(split_lines(data), 1):
+        sign = ":" if TORCH_TEXT.search(line) else "-"
+        out.append(f"{name}{sign}{number}{sign}".removeprefix(sign).encode() + line)
+    return join_lines(out)
+
+
+def rich_log(width: int, data: bytes, *, show_path: bool = True) -> bytes:
+    """What rich's handler prints of torch's loggers: the records without torch's prefix, in columns."""
+    from rich.console import Console
+    from rich.logging import RichHandler
+
+    out = io.StringIO()
+    handler = RichHandler(console=Console(file=out, width=width), show_path=show_path)
+    for number, record in enumerate(records(data)):
+        place = RICH_PLACE.match(record[0])
+        if place is None:
+            out.write("".join(_lossy(line) + "\n" for line in record))
+            continue
+        message = "\n".join(_lossy(GLOG.sub(b"", line)) for line in record)
+        level = logging.WARNING if place["level"] == b"W" else logging.DEBUG
+        logged = logging.LogRecord("torch._dynamo", level, place["path"].decode(), int(place["line"]), message, None, None)
+        logged.created = _MICROSECONDS / 1_000_000 + number * 0.4
+        handler.emit(logged)
+    return out.getvalue().encode()
 
 
 def in_turn(*changes: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
@@ -436,6 +537,11 @@ def coloured(data: bytes) -> bytes:
     return join_lines(b"\x1b[" + code + b"m" + line + b"\x1b[0m" for code, line in zip(codes, split_lines(data), strict=False))
 
 
+def terminal_recorded(data: bytes) -> bytes:
+    """What tmux or script wrote down: character sets chosen, rests of lines erased, the cursor shown and hidden."""
+    return b"\x1b(B\x1b[m\x1b7\x1b[?2004l\r" + each_line(lambda line: b"\x1b(B\x1b[m" + line + b"\x1b[K\x1b=\r", data)
+
+
 def utf_16(order: str, data: bytes) -> bytes:
     """UTF-16 with a byte order mark ("le" is what PowerShell's > writes)."""
     text = data.decode("utf-8", "replace").replace("\n", "\r\n")
@@ -515,6 +621,8 @@ def _prefixes() -> Iterator[Variant]:
         "journal_full": "Thu 2025-11-20 10:28:52 UTC host python3[3989]: ",
         "journal_unix": "1763634532.255123 host python3[3989]: ",
         "journal_monotonic": "[12345.678901] host python3[3989]: ",
+        "journal_delta": "[    0.001000                ] host python3[3989]: ",
+        "journal_with_unit": "Thu 2025-11-20 10:28:52 UTC host bot.service[3989]: ",
         "ts": "Nov 20 10:28:52 ",
         "syslog_3164": "<14>Nov 20 10:28:52 host bot[3989]: ",
         "syslog_5424": "<14>1 2025-11-20T10:28:52.255123Z host bot 3989 - - ",
@@ -556,11 +664,24 @@ def _wrappers() -> Iterator[Variant]:
     yield Variant("cri_partial", functools.partial(cri, piece=120))
     yield Variant("kubectl_timestamps", kubectl_timestamps)
     yield Variant("journal_json", journal_json)
+    yield Variant("journal_export", journal_export)
+    yield Variant("journal_verbose", journal_verbose, suits=is_text)
+    yield Variant("journal_pretty", journal_pretty)
+    yield Variant("gcloud", functools.partial(gcloud, by_record=False), suits=is_text)
+    yield Variant("gcloud_records", functools.partial(gcloud, by_record=True), suits=is_text)
+    yield Variant("loki", loki)
+    yield Variant("open_telemetry", open_telemetry)
+    yield Variant("kaggle", kaggle)
     yield Variant("ray_coloured", ray_coloured)
-    for field in ("message", "log", "msg"):
+    for field in ("message", "log", "msg", "Log"):
         yield Variant(f"json_{field}", functools.partial(json_lines, field))
     yield Variant("json_records", json_records)
     yield Variant("json_bare_records", json_bare_records, IDENTITY | GUARDS, is_single_process)
+    for width in (80, 100, 120, 160):
+        yield Variant(f"rich_{width}", functools.partial(rich_log, width), IDENTITY | {"entries", "text_squeezed"}, is_single_process)
+    yield Variant(
+        "rich_without_places", functools.partial(rich_log, 100, show_path=False), IDENTITY | {"entries", "text_squeezed"}, is_single_process
+    )
     yield Variant("notebook", notebook)
     yield Variant("json_in_docker", in_turn(functools.partial(json_lines, "message"), docker_json))
     yield Variant("json_in_cri", in_turn(functools.partial(json_lines, "message"), cri))
@@ -572,6 +693,19 @@ def _wrappers() -> Iterator[Variant]:
 
 
 def _pasted() -> Iterator[Variant]:
+    for name, suffix in {
+        "request": " [request_id=abc]",
+        "extra": " | {'job': 4}",
+        "place": " (logger.py:58)",
+        "labels": ' {pod="b"}',
+        "cat_ends": "$",
+    }.items():
+        yield Variant(f"behind_{name}", functools.partial(behind_lines, suffix))
+    aws = functools.partial(prefix_lines, "EVENTS\t3874\t1763634533000\tbot/main/0123\t")
+    yield Variant("cloudwatch_text", in_turn(functools.partial(behind_lines, "\t1763634532255"), aws))
+    yield Variant("grep", functools.partial(grepped, ""))
+    yield Variant("grep_of_files", functools.partial(grepped, "logs/bot.log"))
+    yield Variant("escapes_spelled_out", in_turn(functools.partial(behind_lines, "ESC[0m"), functools.partial(prefix_lines, "ESC[33m")))
     yield Variant("markdown_fence", markdown_fence)
     yield Variant("markdown_bold", markdown_bold)
     yield Variant("html_escaped", html_escaped)
@@ -595,6 +729,7 @@ def _bytes() -> Iterator[Variant]:
     yield Variant("crlf", lambda data: data.replace(b"\n", b"\r\n"))
     yield Variant("progress_bars", progress_bars)
     yield Variant("coloured", coloured)
+    yield Variant("terminal_recorded", terminal_recorded)
     yield Variant("utf_16_le", functools.partial(utf_16, "le"))
     yield Variant("utf_16_be", functools.partial(utf_16, "be"))
     yield Variant("utf_8_bom", lambda data: b"\xef\xbb\xbf" + data)

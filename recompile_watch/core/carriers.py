@@ -42,8 +42,8 @@ def read_jsons(raw: bytes) -> list[Carried]:
     Empty when there is anything else or one carries no text.
     """
     document = _document(raw)
-    if document is None and raw.rstrip()[-1:] in (b",", b"]"):  # one object of an array that has a line for each
-        document = _document(raw.strip().lstrip(b"[").rstrip(b"],"))
+    if document is None and (raw[:1] in (b",", b"[") or raw.rstrip()[-1:] in (b",", b"]")):  # one object of an array that has a line for each
+        document = _document(raw.strip().lstrip(b"[,").rstrip(b"],"))
     read = _reader_of(raw)
     if document is not None:
         return list(_entries(document, read))
@@ -68,7 +68,7 @@ def _entries(value: object, read: _Reader, stamp: Stamp | None = None, depth: in
     if entry is not None:
         yield entry if entry.stamp is not None else entry._replace(stamp=stamp)
     elif depth < _MAX_DEPTH:
-        inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        inside = value.values() if isinstance(value, dict) and value.keys() != _ATTRIBUTE else value if isinstance(value, list) else ()
         stamp = _stamp_of(value) or stamp if isinstance(value, dict) else stamp
         around = _channel(value)
         for item in inside:
@@ -109,13 +109,14 @@ def _document(raw: bytes) -> object:
     return value
 
 
+_ATTRIBUTE = {"key", "value"}  # of OpenTelemetry, which writes a name beside the entries so: {"key": "host.name", "value": {"stringValue": …}}
 _DOCKER = {"log", "stream", "time"}  # its json-file; of what Fluent Bit writes each entry is whole
 _DOCKER_MAY = {*_DOCKER, "attrs"}
 
 
 def _read_entry(entry: object) -> Carried | None:
     if not isinstance(entry, dict):
-        return None
+        return _read_pair(entry) if isinstance(entry, list) else None
     text = next((value for key in JSON_TEXT if (value := _as_bytes(entry.get(key))) is not None), None)
     if text is None:
         return None
@@ -126,6 +127,13 @@ def _read_entry(entry: object) -> Carried | None:
     return Carried(channel, _stamp_of(entry), _json_int(entry, "rank"), next((pid for pid in pids if pid is not None), None), _lines(text), is_whole)
 
 
+def _read_pair(entry: list[object]) -> Carried | None:
+    """A time since 1970 and the line behind it, as Loki's programming interface gives them."""
+    stamp = _json_stamp(entry[0]) if len(entry) in (2, 3) and isinstance(entry[0], str) else None
+    text = None if stamp is None or stamp.form != "epoch" else _as_bytes(entry[1])
+    return None if text is None else Carried([], stamp, None, None, _lines(text), is_whole=True)
+
+
 def _read_failure(entry: object) -> Carried | None:
     """An entry with its text and, below it, the tracebacks that stand in fields of their own (``exc_info``, ``error.stack_trace``), each once."""
     carried = _read_entry(entry)
@@ -134,8 +142,9 @@ def _read_failure(entry: object) -> Carried | None:
     lines = [] if carried is None else carried.lines
     depth = _MAX_DEPTH if carried is None else 0  # without a text the entry is the object that holds the traceback
     for traceback in sorted(_tracebacks(entry, depth), key=len, reverse=True):
-        if traceback.strip() not in b"\n".join(lines):
-            lines = lines + _lines(traceback)
+        found = _lines(traceback)
+        if b"\n".join(found).strip() not in b"\n".join(lines):
+            lines = lines + found
     if carried is None:
         return _read_entry({**entry, JSON_TEXT[0]: b"\n".join(lines).decode("utf-8", "replace")}) if lines else None
     return carried._replace(lines=lines)

@@ -6,7 +6,6 @@
 from dataclasses import dataclass, field
 
 from recompile_watch.core.bulk import Bulk, BulkReader
-from recompile_watch.core.cells import Cells
 from recompile_watch.core.context import Context, Item
 from recompile_watch.core.detect import Detector
 from recompile_watch.core.lines import LineReader
@@ -16,7 +15,7 @@ from recompile_watch.core.records import Record
 from recompile_watch.core.rows import Rows
 from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.scan import Matcher
-from recompile_watch.core.shape import HEAD_BYTES, Shape, Unwrapper, shape_of
+from recompile_watch.core.shape import HEAD_BYTES, Shape, shape_of, unwrapper_of
 from recompile_watch.core.sightings import TableRows
 from recompile_watch.core.sums import Seen, added_up
 from recompile_watch.core.times import TimeOptions, TimeResolver
@@ -96,10 +95,18 @@ class _LogReader:
     """Text logs: blocks to records to sightings, in the order of the records' first lines."""
 
     def __init__(self, source: str, rules: Ruleset, matcher: Matcher | None, shape: Shape, bulk: Bulk | None) -> None:
-        unwrapper = Cells(shape.columns) if shape.columns else Unwrapper(shape) if shape.wrap_width else None
+        unwrapper = unwrapper_of(shape)
         self._bulk = None if bulk is None or matcher is None else BulkReader(bulk, matcher, source)
         self._lines = LineReader(
-            rules, matcher, unwrapper=unwrapper, bulk=self._bulk, indent=shape.indent, front=shape.front, header=shape.header, blank=shape.blank
+            rules,
+            matcher,
+            unwrapper=unwrapper,
+            bulk=self._bulk,
+            indent=shape.indent,
+            front=shape.front,
+            header=shape.header,
+            blank=shape.blank,
+            back=shape.back,
         )
         self._detector = Detector(rules, source, in_bulk=bulk is not None)
         self._adds_up = bulk is not None and bulk.adds_up

@@ -1,4 +1,4 @@
-"""Fronts: what somebody put in front of every line of a log, whatever it is.
+"""Fronts: what somebody put in front of every line of a log, whatever it is, or behind it.
 
 ``layers`` knows the usual carriers. A front that it does not know hides the bot's headers and all lines that have none,
 and one that it takes for an application's header loses their indents; it is told by standing in front of every line, with
@@ -13,8 +13,12 @@ from recompile_watch.core.prefix_grammar import ANSI, ISO, MONTH_NAMES, TAG, ZON
 from recompile_watch.core.prefixes import MAX_FRONT, peel
 
 _TIME = pattern(rb"(?<![\w.:-])" + ISO + ZONE)
+MAX_BACK = 400
 MIN_LINES, MAX_LINES = 2, 200  # by which it is told
-_NUMBER, _MONTH = b"\x00", b"\x01"
+_NUMBER, _MONTH, _BESIDE = b"\x00", b"\x01", b"\x02"
+# grep's signs behind the file and the line's number: ":" where it found something, "-" beside.
+_FILE = pattern(rb"^([\w./~-]{1,120}\.\w{1,8})[:-]")
+_LINE = pattern(rb"^((?:[^\x02]{1,130}\x02)?\d{1,8})[:-](?!\d\d-\d\d[T ])")
 _VARIES = pattern(rb"(?P<number>^ +\d+|\d+)|\b(?:" + b"|".join(MONTH_NAMES) + rb")\b")
 _IN_NAME = pattern(rb"(?<=[A-Za-z][A-Za-z])(\\?[-_.]?)\x00")  # "bot-0", "worker2": a number that names the stream
 _ENDS = pattern(rb"(?s:.*)[^\w\x00\x01]")  # behind a sign or a blank, not inside of a word or a number
@@ -26,13 +30,59 @@ _ANCHOR = pattern(
     rb"|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):torch| {4}triggered by the following guard | {3}function: '"
     rb"|Traceback \(most recent call last\):| {2}File \"[^\"\n]{1,300}\", line \d+, in "
 )
+_PAIRED = pattern(rb"\{[^{}]*\}")
+_BLANKS = pattern(rb"(?:\\? )+")
 _OTHER_GLOG = pattern(rb"[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ (?!torch)[\w./-]+\.\w{1,4}:\d+\] ")  # absl, and servers in C++
+# Lines whose ends are known, and what somebody put behind them.
+_WHOLE = pattern(
+    rb"(?:Recompiling function \S{1,200} in [^\n:]{1,400}(?::\\[^\n:]{1,400})?:\d{1,7}|triggered by the following guard failure\(s\):"
+    rb"|torch\._dynamo hit config\.\w{1,60} \(\d{1,9}\)|   function: '[^'\n]{1,200}' \([^\n)]{1,600}:\d{1,7}\)"
+    rb"|Graph break in user code at [^\n:]{1,400}:\d{1,7}|  File \"[^\"\n]{1,400}\", line \d{1,7}, in [\w<>]{1,200})(?P<back>[^\n]{0,300})$"
+)
+_GLOG = pattern(rb"[VDIWEC]\d{4} \d\d:\d\d:\d\d\.\d{6} ")
+_IN_WHOLE = (
+    b"Recompiling function ",
+    b"guard failure(s):",
+    b"torch._dynamo hit config.",
+    b"   function: '",
+    b"Graph break in user code at ",
+    b", in ",
+)
+_CLOSES = pattern(rb"[\\*`}>]|\[\x00?m")  # what has its other half in front of the message, and is taken off with it
+
+
+def back_of(head: bytes) -> "re.Pattern[bytes] | None":
+    """How every line of torch's ends, behind its message; None where it ends with that."""
+    if not any(map(head.__contains__, _IN_WHOLE)):
+        return None
+    lines = [ANSI.sub(b"", line).rstrip(b"\r") for line in head.split(b"\n")[1:-1]]
+    back = b""
+    for number, match in enumerate(filter(None, map(_WHOLE.search, lines))):
+        end = _VARIES.sub(_NUMBER, match["back"])
+        back = _shared([back[::-1], end[::-1]])[::-1] if number else end
+        if not back.strip():
+            return None
+    is_closing = back.rstrip().endswith(b"|") or back.count(b'"') % 2 or back.count(b"'") % 2 or _CLOSES.search(_PAIRED.sub(b"", back))
+    if is_closing or not (back.strip(b" \t\x00") or back.startswith(b"\t" + _NUMBER)):
+        return None
+    form = re.compile(_BLANKS.sub(rb" +", re.escape(back.strip(b" "))).replace(_NUMBER, rb"\d+") + rb"\s*$")
+    written = [line for line in lines if line.strip()]
+    known = [line for line in written if _GLOG.search(line) is not None] or written[:MAX_LINES]
+    is_back = len(known) >= MIN_LINES and all(form.search(line, max(len(line) - MAX_BACK, 0)) for line in known)
+    return form if is_back else None
+
+
+def without_back(back: "re.Pattern[bytes]", line: bytes) -> bytes:
+    """A line without what stands behind it, and without its colours."""
+    line = ANSI.sub(b"", line)
+    match = back.search(line, max(len(line) - MAX_BACK, 0))
+    return line if match is None else line[: match.start()].rstrip(b" ")
 
 
 def front_of(lines: list[bytes]) -> "re.Pattern[bytes] | None":
     """How every line begins, but for a first one that was cut, in front of what it carries; None where ``peel`` does as well without."""
     lines = [ANSI.sub(b"", line) for line in lines[: MAX_LINES + 1]]
-    written = [line for line in lines[1:-1] if line.strip()]
+    written = [line for line in lines[1:-1] if line.strip(b" -")]
     befores = [before for line in lines[1:] if (before := _before_anchor(line)) is not None] or [_before_anchor(lines[0]) or b""]
     before = min(filter(None, befores), key=len, default=b"")
     if not before.strip() or b"" in befores or len(written) < MIN_LINES:
@@ -53,7 +103,7 @@ def front_of(lines: list[bytes]) -> "re.Pattern[bytes] | None":
 
 
 def _compiled(form: bytes) -> "re.Pattern[bytes]":
-    return re.compile(form.replace(_NUMBER, rb" *\d+").replace(_MONTH, rb"[A-Z][a-z][a-z]"))
+    return re.compile(form.replace(_NUMBER, rb" *\d+").replace(_MONTH, rb"[A-Z][a-z][a-z]").replace(_BESIDE, rb"[:-]"))
 
 
 def peel_behind(front: "re.Pattern[bytes]", line: bytes) -> list[Piece]:
@@ -125,5 +175,6 @@ def _shared(forms: list[bytes]) -> bytes:
 
 
 def _form(line: bytes) -> bytes:
-    """How a line begins, whatever its numbers and months are."""
-    return _VARIES.sub(lambda match: _NUMBER if match["number"] else _MONTH, line[: 2 * MAX_FRONT])
+    """How a line begins, whatever its numbers, months and grep's signs are."""
+    line = _LINE.sub(rb"\1" + _BESIDE, _FILE.sub(rb"\1" + _BESIDE, line[: 2 * MAX_FRONT]))
+    return _VARIES.sub(lambda match: _NUMBER if match["number"] else _MONTH, line)

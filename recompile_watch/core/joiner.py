@@ -78,22 +78,23 @@ class Joiner:
         return [(record.head.torch, record.end + REACH_BYTES) for record in self._open if record.head.torch]
 
     def line(
-        self, number: int, offset: int, raw: bytes, before: bytes = b"", *, opens: bool = True, terminated: bool = True, size: int | None = None
+        self, number: int, offset: int, raw: bytes, before: bytes = b"", *, opens: bool = True, terminated: bool = True, size: int | None = None,
+        ordinal: int = 0,
     ) -> list[Record]:  # fmt: skip
         """Takes one physical line without its newline; the records that this line closed, in order.
 
-        before: the lines in front of it (b"" when unknown). opens: False takes it only as a continuation.
-        terminated: False for a last line without newline. size: its bytes in the source, where ``raw`` is more than one line of it.
+        before: the lines in front of it (b"" when unknown). opens: False takes it only as a continuation. terminated: False for a last
+        line without newline. size, ordinal: its bytes in the source, and its number among such lines, where ``raw`` is more than one line.
         """
-        closed = self._expire(number, offset)
-        self._number, self._offset = number, offset
+        self._number, self._offset = ordinal or number, offset
+        closed = self._expire(self._number, offset)
         self._raw = raw
         self._torn_line = b"" if terminated else raw.replace(b"\x00", b"")
         for piece, first_number, first_offset in self._whole(raw, number, offset):
             for inner in self._behind_tag(piece):
                 closed += self._piece(first_number, first_offset, inner, before, opens)
         for record in self._open:
-            if record.last_line == number:
+            if record.last_line == self._number:
                 record.end = offset + (len(raw) if size is None else size) + 1
                 record.unterminated = not terminated or (record.ended and record.unterminated)
         done = [record for record in self._open if record.ended]

@@ -9,7 +9,7 @@ import re
 from bisect import bisect_left
 
 from recompile_watch.core.bulk import INDENTED, BulkReader, Found
-from recompile_watch.core.cells import Cells
+from recompile_watch.core.fronts import without_back
 from recompile_watch.core.joiner import Joiner
 from recompile_watch.core.near import BEFORE_BYTES, lines_before
 from recompile_watch.core.prefix_grammar import SUSPECT
@@ -18,7 +18,7 @@ from recompile_watch.core.records import HEAD_LINES, MAX_RECORD_BYTES, Record
 from recompile_watch.core.rows import Rows
 from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.scan import Matcher
-from recompile_watch.core.shape import Unwrapper
+from recompile_watch.core.shape import Unwraps
 from recompile_watch.core.sightings import TableRows
 
 MAX_LINE_BYTES = 1 << 20
@@ -35,21 +35,21 @@ class LineReader:
 
     def __init__(
         self, rules: Ruleset, matcher: Matcher | None, *, line: int = 1, offset: int = 0, before: bytes = b"",
-        unwrapper: Unwrapper | Cells | None = None, bulk: BulkReader | None = None, indent: bytes = b"",
+        unwrapper: Unwraps | None = None, bulk: BulkReader | None = None, indent: bytes = b"",
         front: "re.Pattern[bytes] | None" = None, header: "re.Pattern[bytes] | None" = None,
-        blank: bytes = b"",
+        blank: bytes = b"", back: "re.Pattern[bytes] | None" = None,
     ) -> None:  # fmt: skip
-        """indent, front: what stands in front of every line and is none of it; header: of each record's first one. blank: see ``Shape``."""
+        """indent, front: what stands in front of every line and is none of it; header: of each record's first one. blank, back: see ``Shape``."""
         self.joiner = Joiner(rules, matcher, front, header)
-        self._unwrapper, self._indent, self._blank = unwrapper, indent, blank
-        self._bulk = bulk if unwrapper is None and not blank else None
+        self._unwrapper, self._indent, self._blank, self._back = unwrapper, indent, blank, back
+        self._bulk = bulk if unwrapper is None and not blank and back is None else None
         self._rows: list[Rows] = []
         self._tables: list[TableRows] = []
         self._looked_at: list[tuple[int, int]] = []
         self._counted: list[tuple[int, int]] = []
         self.unread: dict[str, int] = {}
         self._matcher = matcher
-        self._number = line
+        self._number = self._ordinal = line
         self._offset = offset
         self._carry: list[bytes | memoryview] = []
         self._carry_bytes = 0
@@ -217,6 +217,8 @@ class LineReader:
             raw = first_line(raw)
         if self._blank:
             raw = raw.replace(self._blank, b" ")
+        if self._back is not None:
+            raw = without_back(self._back, raw)
         if self._indent:
             raw = raw.removeprefix(self._indent)
         if self._unwrapper is not None:
@@ -231,7 +233,8 @@ class LineReader:
 
     def _whole(self, number: int, offset: int, text: bytes, size: int, *, terminated: bool = True) -> list[Record]:
         """Hands a line that was put together to the joiner."""
-        closed = self.joiner.line(number, offset, text, self._before, terminated=terminated, size=size)
+        self._ordinal += 1
+        closed = self.joiner.line(number, offset, text, self._before, terminated=terminated, size=size, ordinal=self._ordinal)
         self._before = lines_before(self._before + b"\n" + text if self._before else text)
         return closed
 
@@ -246,7 +249,7 @@ class LineReader:
     def _run(self, region: bytes, position: int) -> int:
         """Takes at once the lines that plainly go on with the only open record; where they end."""
         opened = self.joiner.open
-        if len(opened) != 1 or self._drained_from is not None or self._unwrapper is not None or self._blank or self.joiner.is_carrying:
+        if len(opened) != 1 or self._drained_from is not None or self._unwrapper is not None or self._blank or self._back or self.joiner.is_carrying:
             return position
         record = opened[0]
         if record.rule.indented and not record.head.torch:

@@ -78,11 +78,11 @@ MONTH_NAMES = (b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b
 MONTHS = rb"(?:" + b"|".join(MONTH_NAMES) + rb")"
 DAYS = rb"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)"
 
-ANSI = pattern(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
+ANSI = pattern(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]{1,4}[0-~]|[0-Z\\^-~])")
 # Colours whose escape byte a viewer ate or syslog spelled out: "[1;36m", "#033[0m".
 ANSI_WRECK = pattern(rb"#033\[[\d;]{0,12}m|(?<![\w\]])\[(?:0|\d{1,3}(?:;\d{1,3})+)m")
 # How a page, a terminal or a program shows the escape byte that it does not print; most leave nothing of it: "^[[32m", "\\u001b[32m", "[32m".
-SHOWN_ESCAPE = rb"(?:\x1b|\\{1,4}(?:u(?:001b|fffd|241b|2190)|x1b|033|e)|#033|\^\[|\xef\xbf\xbd|\xe2\x90\x9b|\xe2\x86\x90)?"
+SHOWN_ESCAPE = rb"(?:\x1b|\\{1,4}(?:u(?:001b|fffd|241b|2190)|x1b|033|e)|#033|\^\[|(?<![A-Z])ESC|\xef\xbf\xbd|\xe2\x90\x9b|\xe2\x86\x90)?"
 SHOWN_COLOURS = pattern(SHOWN_ESCAPE + rb"\[\d{0,3}(?:;\d{1,3}){0,6}m")  # in a line in which they end
 COLOURS_END = b"[0m"
 BREAK = pattern(rb"(?:<br ?/?>|</(?:pre|code|samp|div|span|p|li|td|tr|tt)>)+\s*$")
@@ -216,7 +216,7 @@ JOURNAL_ISO = pattern(_ISO_ZONED + LOGGED_BY)
 RSYSLOG = pattern(_ISO_ZONED + rb"(?P<id>[\w.-]{1,255} [^\s\[:\d][^\s\[:]{0,127}): ?")  # a program that gives no process
 JOURNAL_FULL = pattern(DAYS + rb" (?P<stamp>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{6})?(?: UTC)?)(?: [A-Z]{3,5}| [+-]\d\d)? " + LOGGED_BY)
 JOURNAL_UNIX = pattern(rb"(?P<epoch>\d{10}\.\d{6}) " + LOGGED_BY)
-JOURNAL_MONOTONIC = pattern(rb"\[ {0,8}\d{1,10}\.\d{6}(?: < {0,8}\d{1,10}\.\d{6} ?>)?\] " + LOGGED_BY)
+JOURNAL_MONOTONIC = pattern(rb"\[ {0,8}\d{1,10}\.\d{6}(?: < {0,8}\d{1,10}\.\d{6} ?>| {1,24})?\] " + LOGGED_BY)
 # "aws logs tail": the name of a log stream has slashes.
 LOG_STREAM = pattern(rb"(?P<stamp>" + ISO + rb")(?P<zone>[+-]\d\d:?\d\d) (?P<id>[\w$.-]{1,128}(?:/[\w$.\[\]-]{1,128}){1,6}) ")
 # A machine, its region and the level, as Fly prints them.
@@ -293,7 +293,7 @@ STRING_BODY = pattern(rb"(?P<body>(?:[^\"\\]|\\.)*)\"")
 CSV_BODY = pattern(rb"(?P<body>[^\"]*(?:\"\"[^\"]*)+)\"(?:,|$)")  # a table's cell, in which quotes are doubled
 STRING_ELEMENT = pattern(rb"\s*\"(?P<body>(?:[^\"\\]|\\.)*)\",?\s*")
 # A line of a JSON document between two of its texts.
-BETWEEN_TEXTS = pattern(rb"\s+\"[\w@./-]{1,80}\": ?(?:-?\d[\d.eE+-]{0,40}|\"(?:[^\"\\]|\\.)*\"|true|false|null|\{\}|\[\]|[{\[])?,?|\s*[{}],?")
+BETWEEN_TEXTS = pattern(rb"\s+\"[\w@./-]{1,80}\" ?: ?(?:-?\d[\d.eE+-]{0,40}|\"(?:[^\"\\]|\\.)*\"|true|false|null|\{\}|\[\]|[{\[])?,?|\s*[{}],?")
 
 # What names a message and is none: source (an import, a function that gives a string, a handler, a string that gets a name), an option with
 # its help, a filter of warnings.
@@ -308,11 +308,11 @@ QUOTED_LINE = pattern(rb"(?:\w = [frbu]{0,2}[\"']{1,3}|(?:^|\s)[+-] {0,80}# ?)(?
 BYTE_LIST = pattern(rb'"MESSAGE" ?: ?\[\d')  # how journald prints a message that is not UTF-8
 JSON_TEXT = (
     "log", "message", "msg", "MESSAGE", "text", "body", "event", "textPayload", "line", "content", "stringValue", "_raw", "LogEntry",
-    "LogMessage", "@m", "@message", "full_message", "short_message", "output", "stderr", "data",
+    "LogMessage", "@m", "@message", "Message", "Log", "full_message", "short_message", "output", "stderr", "data",
 )  # fmt: skip
 TRACEBACK = b"Traceback (most recent call last)"
 LOGFMT = pattern(rb"(?P<key>[\w.@-]{1,80})=(?:\"(?P<quoted>(?:[^\"\\]|\\.)*)\"|(?P<bare>[^\s\"]*))(?:\s+|$)")
-STRING_ENTRY = pattern(rb"\s*\"(?:" + "|".join(map(re.escape, JSON_TEXT)).encode() + rb")\": ?\"(?P<body>(?:[^\"\\]|\\.)*)\",?\s*")
+STRING_ENTRY = pattern(rb"\s*\"(?:" + "|".join(map(re.escape, JSON_TEXT)).encode() + rb")\" ?: ?\"(?P<body>(?:[^\"\\]|\\.)*)\",?\s*")
 JSON_TIME = (
     "time",
     "timestamp",
@@ -324,9 +324,14 @@ JSON_TIME = (
     "_SOURCE_REALTIME_TIMESTAMP",
     "t",
     "timeUnixNano",
+    "Timestamp",
+    "TimeStamp",
+    "TimeGenerated",
+    "@t",
+    "_time",
 )
 JSON_CHANNEL = (
-    "stream", "rank", "local_rank", "pid", "process", "process_id", "_PID", "SYSLOG_PID", "hostname", "host", "_HOSTNAME",
+    "stream", "stream_name", "rank", "local_rank", "pid", "process", "process_id", "_PID", "SYSLOG_PID", "hostname", "host", "_HOSTNAME",
     "pod", "pod_name", "container", "container_name", "_SYSTEMD_UNIT", "logger_pid",
 )  # fmt: skip
 

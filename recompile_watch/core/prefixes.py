@@ -167,12 +167,12 @@ def _peel_runtime(raw: bytes) -> list[Piece] | None:
 _RUNTIME_BYTES = 48  # what the container runtime puts in front of a line ends before them
 _NO_HEADER_INSIDE = (-1, 19, 23)  # where the first bar of the bot's headers stands when nothing stands in front of them
 _HEADER_BARS = {-1: 0, 19: 5, 23: 2}  # no more has a line of the bot's, but for its compact form and loguru's own
-_ARRAY = (b'[{"', b'[ {"')
+_OBJECT = (b"{", b'[{"', b'[ {"', b',{"')  # an array has one on each line as well, the comma in front or behind
 
 
 def _peel_segment(raw: bytes) -> list[Piece]:
     start = raw[:1]
-    if start == b"{" or (start == b" " and raw.lstrip()[:1] == b"{") or (start == b"[" and raw.startswith(_ARRAY)):
+    if (start in b"{[," and raw.startswith(_OBJECT)) or (start == b" " and raw.lstrip()[:1] == b"{"):
         entries = read_jsons(raw)
         if entries:
             return [piece for entry in entries for piece in _peel_carried(entry)]

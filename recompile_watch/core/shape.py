@@ -5,8 +5,10 @@ from dataclasses import dataclass, replace
 from datetime import date
 from itertools import pairwise
 
-from recompile_watch.core.cells import Columns, columns_of
-from recompile_watch.core.fronts import front_of
+from recompile_watch.core.cells import Cells, Columns, columns_of
+from recompile_watch.core.entries import Entries, Form, entries_of
+from recompile_watch.core.fronts import back_of, front_of, without_back
+from recompile_watch.core.grids import Grid, GridReader, grid_of
 from recompile_watch.core.headers import own_header
 from recompile_watch.core.late import pattern
 from recompile_watch.core.prefix_grammar import SAYS, SHOWN_COLOURS, TORCH_SAYS, front_form
@@ -82,7 +84,8 @@ class Shape:
     were wrapped it is also a mark of quoting, or the name of a service.
     front: what else stands in front of every line and hides what it carries. header: what does so in front of the first
     line of each record, in a format that nothing else tells. columns: of the table as which the log was exported.
-    blank: what a page put in the place of the blanks, whose literals no line of the log has.
+    entries: how several lines were written for each of its own. grid: the columns in which rich laid it out.
+    blank: what a page put in the place of the blanks, whose literals no line of the log has. back: what stands behind every line.
     """
 
     first_date: date | None = None
@@ -94,7 +97,10 @@ class Shape:
     front: "re.Pattern[bytes] | None" = None
     header: "re.Pattern[bytes] | None" = None
     columns: Columns | None = None
+    entries: Form | None = None
+    grid: Grid | None = None
     blank: bytes = b""
+    back: "re.Pattern[bytes] | None" = None
 
     @property
     def is_plain(self) -> bool:
@@ -111,6 +117,12 @@ def shape_of(head: bytes) -> Shape:
     times = _first_date(head), _offset(head)
     if (columns := columns_of(head)) is not None:
         return Shape(*times, columns=columns)
+    if (entries := entries_of(head)) is not None:
+        return Shape(*times, entries=entries)
+    if (grid := grid_of(lines[:-1])) is not None:
+        return Shape(*times, grid=grid)
+    if (back := back_of(head)) is not None:
+        return replace(shape_of(b"\n".join(without_back(back, line) for line in lines)), back=back)
     carrier = _carrier(lines)
     inside = _shape([line.removeprefix(carrier) for line in lines], *times) if carrier else None
     if inside is not None and inside.wrap_width is not None:
@@ -322,3 +334,17 @@ class Unwrapper:
         if not self._words:
             return _columns(self._previous) == self._width
         return _could_break(self._previous, line, self._width)
+
+
+Unwraps = Unwrapper | Cells | Entries | GridReader
+
+
+def unwrapper_of(shape: Shape) -> Unwraps | None:
+    """What puts the lines of such a log together again; None where each stands in it as it was printed."""
+    if shape.columns is not None:
+        return Cells(shape.columns)
+    if shape.entries is not None:
+        return Entries(shape.entries)
+    if shape.grid is not None:
+        return GridReader(shape.grid)
+    return Unwrapper(shape) if shape.wrap_width is not None else None

@@ -58,6 +58,13 @@ def test_a_traceback_in_a_field_of_its_own(name: str) -> None:
     assert event["time"].startswith("2026-11-22T10:00:01.123")
 
 
+def test_a_terminals_text_with_a_traceback_stands_there_once() -> None:
+    """Its own traceback is none of another field."""
+    block = "Recompiling function f in /srv/app/model.py:9\n    triggered by the following guard failure(s):\n    - 0/0: n == 4"
+    events = told(json.dumps({"ts": AT, "message": f"\x1b[2Kok\x00\n{block}\n{LIMIT}"}))
+    assert [event["kind"] for event in events] == ["recompile", "recompile_limit_error"]
+
+
 @pytest.mark.parametrize("name", FIELDS)
 def test_a_programs_own_traceback_is_no_event(name: str) -> None:
     """Whatever field holds it."""

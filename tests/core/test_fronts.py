@@ -2,7 +2,7 @@
 
 import pytest
 
-from recompile_watch.core.fronts import front_of, peel_behind
+from recompile_watch.core.fronts import back_of, front_of, peel_behind
 from tests.conftest import SAMPLES, as_json, engine_events
 from tests.truth import Event
 
@@ -100,3 +100,25 @@ def test_a_time_with_its_zone_in_a_front_is_the_records() -> None:
     text = _fronted("2025-10-30T09:08:{n:02}.123Z\tINFO\trunner/exec.go:42\t", RAISED)
     (event,) = as_json(engine_events([text.encode()]))
     assert str(event["time"]).startswith("2025-10-30T09:08:04.123")
+
+
+def test_what_closes_a_line_is_not_behind_it() -> None:
+    """The other half of a quote, a bracket, a colour or a table's row is taken off with its first half, and what is torch's own stays."""
+    text = SHORT.encode()
+    for left, right in (
+        (b'{"message": "', b'", "level": "info"}'),
+        (b"| ", b" |"),
+        (b"**", b"**"),
+        (b"\x1b[33m", b"\x1b[0m"),
+        (b"<li>", b"</li>"),
+        (b"", b""),
+    ):
+        assert back_of(b"".join(left + line + right + b"\n" for line in text.splitlines())) is None
+    assert back_of(b"".join(line + b" [id=7]" * (b"guard failure" not in line) + b"\n" for line in text.splitlines())) is None
+
+
+def test_a_back_of_blanks_costs_no_time() -> None:
+    """A hostile line is looked at once."""
+    back = back_of(b"".join(line + b"    [id =  7]\n" for line in SHORT.encode().splitlines()))
+    assert back is not None
+    assert back.search(b" " * 200_000 + b"[id" + b" " * 200_000) is None
