@@ -22,6 +22,7 @@ from recompile_watch.core.same import (
     TAILS,
     Held,
     Process,
+    called_by,
     is_command_of,
     is_followed,
     is_raised_again,
@@ -35,6 +36,7 @@ from recompile_watch.core.same import (
     with_what_fixed_it,
 )
 from recompile_watch.core.sightings import TableRows
+from recompile_watch.core.stack_frames import CALLER
 from recompile_watch.core.sums import Seen, Sums, offset_of
 from recompile_watch.core.times import TimeResolver
 
@@ -56,6 +58,7 @@ class Context:
         self._announced: list[Held] = []
         self._last_failure = -PAIR_BYTES  # offset of the last failed compilation or graph break
         self._logged: Event | None = None  # a failed guard that torch logged, and is about to raise
+        self._callers: dict[Process, Event] = {}  # of a traceback whose exception comes next: the line that calls
         self._handlers = Handlers()
         self._loading: dict[str, Event] = {}
         self._counters = CallCounters()
@@ -69,6 +72,7 @@ class Context:
             "announced": [index for index, item in enumerate(held) if any(item is one for one in self._announced)],
             "last_failure": self._last_failure,
             "logged": None if self._logged is None else event_to_json(self._logged),
+            "callers": [[channel.decode("latin-1"), event_to_json(event)] for (channel, *_), event in self._callers.items()],
             **self._handlers.state(held),
             "loading": {model: event_to_json(event) for model, event in self._loading.items()},
             "counts": self._counters.state(),
@@ -89,6 +93,8 @@ class Context:
         self._announced = [held[index] for index in state["announced"]]
         self._last_failure = int(state["last_failure"])
         self._logged = None if state.get("logged") is None else event_from_json(state["logged"])
+        callers = ((channel.encode("latin-1"), event_from_json(value)) for channel, value in state.get("callers", ()))
+        self._callers = {(channel, event.rank, event.pid): event for channel, event in callers}
         self._loading = {model: event_from_json(value) for model, value in state["loading"].items()}
         self._counters.resume(state["counts"])
 
@@ -201,6 +207,12 @@ class Context:
         return ready
 
     def _complete(self, held: Held) -> list[Held]:
+        caller = self._callers.pop(held.process, None)
+        if held.rule == CALLER:
+            self._callers = dict([*self._callers.items(), (held.process, held.event)][-MAX_ANNOUNCED:])
+            return []
+        if caller is not None:
+            held.event = called_by(held.event, caller)
         if self._handlers.is_copy(held):
             return []
         if (counts := self._handlers.no_copy()) is not None:

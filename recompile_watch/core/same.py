@@ -39,6 +39,8 @@ _WRAPPING = frozenset({"UserError", "Unsupported", "TorchRuntimeError", "Backend
 # Rules for a guard that could not be made, and for what suppress_errors puts up with: torch tells of the failure, and then prints it once more.
 LOGGED = ("torch.compile_error.guard", "torch.compile_error.suppressed")
 
+_FAILURES = frozenset({"compile_error", "recompile_limit_error", "recompile_forbidden"})
+
 Process = tuple[bytes, int | None, int | None]  # channel, rank and pid
 
 
@@ -115,6 +117,14 @@ def tells_no_failure(event: Event, rule: str) -> bool:
     """True where the log does not show the exception of a traceback or of a warning, and for one that only says around what an earlier one came."""
     is_bare = rule in ("torch.compile_error.traceback", "torch.compile_error.backward") and event.extra.get("exception") is None
     return is_bare or str(event.extra.get("message") or "").startswith("Graph break under ")
+
+
+def called_by(event: Event, caller: Event) -> Event:
+    """The failure with the program's line that called, where nothing else tells its place."""
+    if event.kind not in _FAILURES or event.file is not None or event.function is not None or event.offset - caller.offset > PAIR_BYTES:
+        return event
+    told = {name: value for name, value in caller.extra.items() if value is not None}
+    return event._replace(function=caller.function, file=caller.file, line_no=caller.line_no, extra={**event.extra, **told})
 
 
 def is_same_place(one: Event, other: Event) -> bool:
