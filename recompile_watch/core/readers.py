@@ -12,7 +12,7 @@ from recompile_watch.core.prefix_grammar import GLOG
 from recompile_watch.core.records import Record
 from recompile_watch.core.rules import captures
 from recompile_watch.core.sightings import Fields, Sighting, cut_values, decode, sighting, text_or_none
-from recompile_watch.core.stack_frames import CALLER, called_from, caller, frames, statement_at, user_code, users_own
+from recompile_watch.core.stack_frames import CALLER, called_from, caller, frames, stack_of, statement_at, user_code, users_own
 from recompile_watch.core.tracebacks import backend_of, failure_of, is_aside, operation_of
 
 _CACHED_LINES = 10_000
@@ -282,14 +282,16 @@ def _read_traceback(source: str, reasons_of: Reasons, record: Record, fields: Fi
     """A traceback of the compiler whose exception no other rule knows; nothing for any other traceback."""
     if is_aside(record.head.torch, record.message()):
         return []
-    if record.gave_way and (calls := caller(record.message())):
-        return [sighting(source, record, calls)._replace(rule=CALLER)]
     failure = failure_of(record.texts, is_cut=record.cut, gave_way=record.gave_way)
-    if failure is None or (failure.exception is None and _GUARD_MADE.search(record.head.torch) is not None):
+    is_failure = failure is not None and (failure.exception is not None or _GUARD_MADE.search(record.head.torch) is None)
+    if not is_failure and not record.gave_way:
         return []
+    calls = sighting(source, record, {**caller(record.message()), "stack": stack_of(record.message())})._replace(rule=CALLER)
+    if failure is None or not is_failure:
+        return [calls]
     message = decode(record.message())
     fields["message"] = with_detail(what_is_wrong(failure.said, failure.more, message), message)[:MAX_MESSAGE] or None
-    return _read_exception(source, reasons_of, record, {**fields, "exception": failure.exception, "stage": failure.stage})
+    return [calls, *_read_exception(source, reasons_of, record, {**fields, "exception": failure.exception, "stage": failure.stage})]
 
 
 def _read_trailed(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:

@@ -3,6 +3,7 @@
 import re
 from itertools import takewhile
 from typing import NamedTuple
+from zlib import crc32
 
 from recompile_watch.core.late import pattern
 from recompile_watch.core.sightings import decode
@@ -30,6 +31,7 @@ _COMPILES = pattern(r"(?:^|[\\/])torch[\\/]_(?:dynamo|functorch|inductor)[\\/]")
 _ENTERS = pattern(r"[\\/]_dynamo[\\/](?:eval_frame|external_utils)\.py$")  # the way into what is compiled
 _BACKWARD = pattern(r"(?:^|[\\/])torch[\\/](?:_tensor|autograd[\\/](?:__init__|graph))\.py$")
 CALLER = "torch.compile_error.caller"  # for a traceback whose exception is a record of its own: what calls
+_MAX_FRAMES = 200  # of a stack that are compared
 _HEADER = b"Traceback (most recent call last)"
 _CALLS_MODULE = pattern(r"[\\/]torch[\\/]nn[\\/]modules[\\/]module\.py$")
 _FRAMES_OF_A_CALL = 2  # of torch for the call of a module; the compiled module has two more of its own
@@ -102,6 +104,11 @@ def caller(message: bytes) -> dict[str, object]:
             known = {"function": function} if all(_ENTERS.search(frame.file) is not None for frame in through) else {}
         return {"file": file, "line_no": line_no, **known}
     return {}
+
+
+def stack_of(message: bytes) -> tuple[int, ...]:
+    """The last traceback in a message, frame by frame, as far as comparing needs it."""
+    return tuple(crc32(repr(frame).encode()) for frame in frames(message.rpartition(_HEADER)[2]))[-_MAX_FRAMES:]
 
 
 def _is_of_others(file: str, torch: str) -> bool:
