@@ -48,7 +48,6 @@ _ONE = r"((?:[LG]\['\w+'\]|[A-Za-z_]\w*)(?:\.(?!_base\b)\w+|\[\d+\]|\['\w+'\])*)
 _ALIAS = pattern(rf"{_ONE} ?should not alias|{_ONE}\._base\b|\"{_ONE}\"\]$| is {_ONE}$")
 # What a wrapper is given: it stands between the program and the code, and has no names of its own for what it hands on.
 _PASSED = pattern(r"(?:L\['(?:args|kwargs)'\]|args|kwargs)\[(?:(?P<number>[0-2])|'(?P<name>[A-Za-z_]\w*)')\](?P<rest>(?:\.\w+|\[\d+\]|\['\w+'\])*)")
-_OF_PACKAGE = pattern(r"[\\/](?:site|dist)-packages[\\/]")
 _HANDS_ON = pattern(r"(?:^|['( ])(?:L\[')?(?:kw)?args(?:'\])?[\[.)]|^wrapper$|^wrapped$|^inner$")
 _OF_MODULES = frozenset({"forward", "__call__", "_call_impl", "_wrapped_call_impl"})
 _GRAPH_INPUT = pattern(r"\b(?:arg|primals_)\d+")
@@ -205,7 +204,7 @@ def _is_wrapper(story: Story) -> bool:
     if story.function is None or SHARED_WRAPPER.search(story.file or "") is not None:
         return story.function is not None
     is_handed_on = _HANDS_ON.search(story.newest[:MAX_GUARD_CHARS]) is not None or _HANDS_ON.search(story.function) is not None
-    return is_handed_on and _OF_PACKAGE.search(story.file or "") is not None
+    return is_handed_on and is_of_a_library(story.file)
 
 
 def _callee(story: Story) -> str:
@@ -217,6 +216,8 @@ def _callee(story: Story) -> str:
 def _made_at(story: Story) -> str:
     if story.place is None:
         return "inside the compiled function"
+    if story.kind == "compile_error" and story.function is None and story.called_from:
+        return f"inside what is compiled and called at {story.place}"
     others = ", ".join(str(line) for line in story.lines if line != story.line_no)
     place = f"{story.place} (also on line {others})" if others else story.place
     own = f"at {story.called_from}, your own code" if story.called_from else "in your own code"

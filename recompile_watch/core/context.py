@@ -15,6 +15,7 @@ from recompile_watch.core.handlers import Handlers
 from recompile_watch.core.runs import Metrics, Run, Stretch
 from recompile_watch.core.same import (
     BUILT,
+    FAILURES,
     HOLD_BYTES,
     LOGGED,
     PAIR_BYTES,
@@ -22,12 +23,14 @@ from recompile_watch.core.same import (
     TAILS,
     Held,
     Process,
+    Raised,
     is_command_of,
     is_followed,
     is_raised_again,
     is_refused_by,
     is_same_place,
     may_be_one,
+    may_follow,
     nearest_first,
     refused,
     says,
@@ -35,6 +38,7 @@ from recompile_watch.core.same import (
     with_what_fixed_it,
 )
 from recompile_watch.core.sightings import TableRows
+from recompile_watch.core.stack_frames import CALLER
 from recompile_watch.core.sums import Seen, Sums, offset_of
 from recompile_watch.core.times import TimeResolver
 
@@ -56,6 +60,8 @@ class Context:
         self._announced: list[Held] = []
         self._last_failure = -PAIR_BYTES  # offset of the last failed compilation or graph break
         self._logged: Event | None = None  # a failed guard that torch logged, and is about to raise
+        self._callers: dict[Process, Event] = {}  # of a traceback whose exception comes next: the line that calls
+        self._raised: list[Raised] = []
         self._handlers = Handlers()
         self._loading: dict[str, Event] = {}
         self._counters = CallCounters()
@@ -65,10 +71,12 @@ class Context:
         held = [one for item in self._queue for one in _each(item)]
         return {
             "times": self._times.state(),
-            "held": [[event_to_json(item.event), item.rule, item.waits, item.drop, item.channel.decode("latin-1")] for item in held],
+            "held": [[event_to_json(item.event), item.rule, item.waits, item.drop, item.channel.decode("latin-1"), item.stack] for item in held],
             "announced": [index for index, item in enumerate(held) if any(item is one for one in self._announced)],
             "last_failure": self._last_failure,
             "logged": None if self._logged is None else event_to_json(self._logged),
+            "callers": [[channel.decode("latin-1"), event_to_json(event)] for (channel, *_), event in self._callers.items()],
+            "raised": [[one.process[0].decode("latin-1"), *one.process[1:], *one[1:]] for one in self._raised],
             **self._handlers.state(held),
             "loading": {model: event_to_json(event) for model, event in self._loading.items()},
             "counts": self._counters.state(),
@@ -78,9 +86,9 @@ class Context:
         """Goes on where an earlier reading stopped. Raises KeyError, TypeError or ValueError when it is no such state."""
         self._times.resume(state["times"])
         held: list[Held] = []
-        for event, rule, waits, drop, *channel in state["held"]:
-            item = Held(event_from_json(event), rule, channel[0].encode("latin-1") if channel else b"")
-            item.waits, item.drop = waits, drop
+        for event, rule, waits, drop, *more in state["held"]:  # an older state has no channel, or no stack
+            item = Held(event_from_json(event), rule, more[0].encode("latin-1") if more else b"")
+            item.waits, item.drop, item.stack = waits, drop, tuple(more[1]) if len(more) > 1 else ()
             held.append(item)
             if item.waits and state.get("doubtful") != len(held) - 1 and (item.event.kind == "recompile" or item.rule.endswith(".item")):
                 self._waiting[item.process] = item
@@ -89,6 +97,12 @@ class Context:
         self._announced = [held[index] for index in state["announced"]]
         self._last_failure = int(state["last_failure"])
         self._logged = None if state.get("logged") is None else event_from_json(state["logged"])
+        callers = ((channel.encode("latin-1"), event_from_json(value)) for channel, value in state.get("callers", ()))
+        self._callers = {(channel, event.rank, event.pid): event for channel, event in callers}
+        raised = state.get("raised", ())
+        self._raised = [
+            Raised((channel.encode("latin-1"), rank, pid), at, time, said, tuple(stack)) for channel, rank, pid, at, time, said, stack in raised
+        ]
         self._loading = {model: event_from_json(value) for model, value in state["loading"].items()}
         self._counters.resume(state["counts"])
 
@@ -201,6 +215,16 @@ class Context:
         return ready
 
     def _complete(self, held: Held) -> list[Held]:
+        caller = self._callers.pop(held.process, None)
+        if held.rule == CALLER:
+            self._callers = dict([*self._callers.items(), (held.process, held.event)][-MAX_ANNOUNCED:])
+            return []
+        if caller is not None and held.event.offset - caller.offset < HOLD_BYTES:
+            held.called_by(caller)
+            raised = Raised.of(held)
+            if held.event.kind in FAILURES and any(raised.is_again(one) for one in self._raised):
+                return []
+            self._raised = [*self._raised[1 - MAX_ANNOUNCED :], raised]
         if self._handlers.is_copy(held):
             return []
         if (counts := self._handlers.no_copy()) is not None:
@@ -222,7 +246,7 @@ class Context:
         if event.kind == "compile_error" and (self._was_logged(event, rule) or self._was_built(held)):
             return []
         match event.kind:
-            case "graph_break" | "compile_error" if is_followed(held):
+            case "graph_break" | "compile_error" if is_followed(held) or may_follow(held):
                 self._drop_announced(held)
                 held.waits = True
                 self._announced = [*self._announced[1 - MAX_ANNOUNCED :], held]
@@ -271,6 +295,8 @@ class Context:
         before = next((one for one in nearest_first(near, held) if says(held, one)), None)
         if before is not None:
             before.waits, before.drop = False, True
+            if held.event.time is None:
+                held.event = held.event._replace(time=before.event.time)
         self._announced = [one for one in near if one is not before]
 
     def _torch(self, held: Held) -> list[Held]:

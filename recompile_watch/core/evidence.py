@@ -27,7 +27,8 @@ def evidence_text(event: Event) -> str:
             instances = f" ({extra['instances']} instances)" if extra.get("instances") else ""
             return f"skipping cudagraphs due to {reason}{instances}" + (f"; found from {name}{place}" if event.file else "")
         case "compile_error" if extra.get("exception"):
-            return failure(extra["exception"], extra.get("message")) + (f"; in {name}{place}" if event.function else "")
+            where = f"; in {name}{place}" if event.function else place and f"; called{place}"
+            return failure(extra["exception"], extra.get("message")) + where
         case "synthetic_quote":
             return f"{extra.get('symbol') or '?'}: synthetic bid/ask, {str(extra.get('cause') or 'cause unknown').replace('_', ' ')}"
         case "ineffective_setting":

@@ -27,7 +27,8 @@ def what_is_wrong(text: str, more: str, message: str) -> str:
     elif text == "Dynamo failed to run FX node with fake tensors" and _RAISED.match(more) is not None:  # the traced call left out
         text = f"{more} ({text})"
     elif more.startswith("Explanation: "):
-        text = f"{text}: {_inner_first(more.removeprefix('Explanation: '))}"
+        traced = _inner_first(more.removeprefix("Explanation: "))
+        text = traced if text == _ANNOUNCES_INNER and _RAISED_AS.match(traced) is not None else f"{text}: {traced}"
     elif more.startswith("Higher Order Operator: ") and (explained := _EXPLAINED.search(message)) is not None:
         text = f"{text}: {more.removeprefix('Higher Order Operator: ')}: {explained['text']}"
     text = _SKIPPED.sub("skipping cudagraphs due to ", text).removesuffix(" Found from :").removesuffix(" Found from:")
@@ -82,6 +83,8 @@ _ANNOUNCES_NOTHING = pattern(r"Set TORCH|You can suppress|from user code:|The ab
 _SKIPPED = pattern(r"(?:(?:skipp|disabl)ing cudagraphs due to ){2,}")  # torch puts it in front of what may begin with it
 _NESTED = pattern(r"Got graph break/error:\s*\n[ \t]*(?P<text>\S[^\n]*)(?:\n[ \t]*(?P<more>\S[^\n]*))?")
 _OBSERVED = pattern(r"\n[ \t]*Developer debug context: raised exception (?P<error>[^\n]{1,200})")
+_ANNOUNCES_INNER = "RuntimeError when making fake tensor call"  # of any exception, which the explanation names
+_RAISED_AS = pattern(r"[A-Z]\w{0,60}(?:Error|Exception)\(")
 _RAISED = pattern(r"[A-Z]\w{0,60}(?:Error|Exception): \S")
 # A place in a kernel, whose error stands below its source; what triton says before it shows the words of NVIDIA's assembler; an operation;
 # the operator whose result is not what its fake kernel said; of the frames that fullgraph=True found no compiled one among, the program's own.

@@ -12,8 +12,8 @@ from recompile_watch.core.prefix_grammar import GLOG
 from recompile_watch.core.records import Record
 from recompile_watch.core.rules import captures
 from recompile_watch.core.sightings import Fields, Sighting, cut_values, decode, sighting, text_or_none
-from recompile_watch.core.stack_frames import called_from, frames, statement_at, user_code, users_own
-from recompile_watch.core.tracebacks import backend_of, failure_of, operation_of
+from recompile_watch.core.stack_frames import CALLER, called_from, caller, frames, stack_of, statement_at, user_code, users_own
+from recompile_watch.core.tracebacks import backend_of, failure_of, is_aside, operation_of
 
 _CACHED_LINES = 10_000
 _CACHED_BYTES = 512  # of each; a longer one is parsed again
@@ -250,13 +250,17 @@ def _read_exception(source: str, reasons_of: Reasons, record: Record, fields: Fi
     if fields.get("function") is None and (stack := user_code(record.sure_message())) is not None:
         fields["file"], fields["line_no"], fields["function"] = stack[-1]
         fields |= statement_at(record.sure_message(), stack[-1:]) | called_from(stack)
+    elif fields.get("function") is None and fields.get("file") is None:
+        fields |= caller(record.sure_message())
     fields |= backend_of(record.message()) | hint_of(decode(record.message()), name)
     return [sighting(source, record, fields)]
 
 
 def _read_compile_error(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
     """An exception of the compiler, with what it says: of an exception that wraps another one what that says."""
-    if _is_aside(record) or (_GUARD_MADE.search(record.head.torch) is not None and _STACK_ALONE.match(record.texts[0]) is not None):
+    if is_aside(record.head.torch, record.message()) or (
+        _GUARD_MADE.search(record.head.torch) is not None and _STACK_ALONE.match(record.texts[0]) is not None
+    ):
         return []
     name = fields.get("exception")
     said = (
@@ -276,14 +280,18 @@ def _read_compile_error(source: str, reasons_of: Reasons, record: Record, fields
 
 def _read_traceback(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
     """A traceback of the compiler whose exception no other rule knows; nothing for any other traceback."""
-    if _is_aside(record):
+    if is_aside(record.head.torch, record.message()):
         return []
     failure = failure_of(record.texts, is_cut=record.cut, gave_way=record.gave_way)
-    if failure is None or (failure.exception is None and _GUARD_MADE.search(record.head.torch) is not None):
+    is_failure = failure is not None and (failure.exception is not None or _GUARD_MADE.search(record.head.torch) is None)
+    if not is_failure and not record.gave_way:
         return []
+    calls = sighting(source, record, {**caller(record.message()), "stack": stack_of(record.message())})._replace(rule=CALLER)
+    if failure is None or not is_failure:
+        return [calls]
     message = decode(record.message())
     fields["message"] = with_detail(what_is_wrong(failure.said, failure.more, message), message)[:MAX_MESSAGE] or None
-    return _read_exception(source, reasons_of, record, {**fields, "exception": failure.exception, "stage": failure.stage})
+    return [calls, *_read_exception(source, reasons_of, record, {**fields, "exception": failure.exception, "stage": failure.stage})]
 
 
 def _read_trailed(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
@@ -297,31 +305,10 @@ def _read_titled(source: str, reasons_of: Reasons, record: Record, fields: Field
     return [] if record.gave_way else [sighting(source, record, fields)]
 
 
-def _is_aside(record: Record) -> bool:
-    """True for an exception that torch tells of and has dealt with: chatter, a file of a cache, a kernel that autotuning does without."""
-    head = record.head.torch
-    return head[:1] in _CHATTER or _DEALT_WITH.search(head) is not None or _TRIED.search(record.message()) is not None
-
-
-# Where torch's prefix says that a line comes from: kernels are tried here at any level, and here it warns and goes on.
-# Source: the calls with exc_info=True in torch 2.13.
-_DEALT_WITH = pattern(
-    rb"_inductor[./](?:select_algorithm|autotune_process)\b"
-    rb"|^W.*(?:_dynamo/(?:pgo|package|precompile_context|eval_frame|variables/\w+)|_aot_autograd/autograd_cache|_functorch/partitioners"
-    rb"|_inductor/(?:debug|remote_cache|triton_bundler|compile_fx_ext|codecache|cpp_builder|fx_passes/\w+|compile_worker/\w+|runtime/triton_heuristics)"
-    rb"|_higher_order_ops/triton_kernel_wrap)\.py"
-)
-# Candidates of the autotuning that torch does without, and a key of a cache that cannot be made: the graph is then compiled in each start.
-# What torch caught begins in the function that caught it.
-_TRIED = pattern(
-    rb"Ignoring this choice|for benchmark choice |It will be ignored|may help\.\.|, in precompile_with_captured_stdout\b"
-    rb"|\ATraceback \(most recent call last\):\n\s+File \"[^\"\n]{1,300}codecache\.py\", line \d+, in dumps\n"
-)
 _OF_COMPILER = pattern(rb"torch/_(?:dynamo|functorch|subclasses)/")
 # "Created at:", a stack that belongs to the message in front of it.
 _GUARD_MADE = pattern(rb"\btorch[./\\]_guards\b")
 _STACK_ALONE = pattern(rb"Created at:|\s+File \"")
-_CHATTER = (b"V", b"D", b"I")  # levels of torch's prefix
 _NO_MESSAGE = pattern(r"\.\.\.|(?:None|True|False|\d+|[\w.]+\.\w+),")  # an example in documentation, a value in a program's table
 _LAST_WORDS = pattern(
     rb"(?m)^(?:from user code:|Set TORCH(?:_LOGS|DYNAMO_VERBOSE)=|Set torch\._dynamo\.config\.verbose"

@@ -1,6 +1,7 @@
 """Which events of a log are about the same thing: torch says much of it twice."""
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from recompile_watch.core.compile_id import without_attempt
 from recompile_watch.core.events import Event, is_accumulated
@@ -39,17 +40,29 @@ _WRAPPING = frozenset({"UserError", "Unsupported", "TorchRuntimeError", "Backend
 # Rules for a guard that could not be made, and for what suppress_errors puts up with: torch tells of the failure, and then prints it once more.
 LOGGED = ("torch.compile_error.guard", "torch.compile_error.suppressed")
 
+FAILURES = frozenset({"compile_error", "recompile_limit_error", "recompile_forbidden"})
+
 Process = tuple[bytes, int | None, int | None]  # channel, rank and pid
 
 
 class Held:
     """An event that waits for the next one of its process. ``drop`` takes it out again."""
 
-    __slots__ = ("channel", "drop", "event", "is_torchs", "rule", "waits")
+    __slots__ = ("channel", "drop", "event", "is_torchs", "rule", "stack", "waits")
 
     def __init__(self, event: Event, rule: str, channel: bytes = b"", *, is_torchs: bool = False) -> None:
         """is_torchs: see ``Sighting``."""
         self.event, self.rule, self.channel, self.waits, self.drop, self.is_torchs = event, rule, channel, False, False, is_torchs
+        self.stack: tuple[int, ...] = ()  # of the traceback in front of it
+
+    def called_by(self, caller: Event) -> None:
+        """Takes the stack of the traceback in front of it, and where nothing else tells the place of a failure the program's line that called."""
+        event, told = self.event, dict(caller.extra)
+        stack = told.pop("stack", None)
+        self.stack = stack if isinstance(stack, tuple) else ()
+        if event.kind in FAILURES and event.file is None and event.function is None and event.offset - caller.offset < PAIR_BYTES:
+            extra = {**event.extra, **{name: value for name, value in told.items() if value is not None}}
+            self.event = event._replace(function=caller.function, file=caller.file, line_no=caller.line_no, extra=extra)
 
     @property
     def process(self) -> Process:
@@ -72,8 +85,43 @@ def may_be_one(process: Process, other: Process) -> bool:
     return process[0] == other[0] and all(None in pair or pair[0] == pair[1] for pair in zip(process[1:], other[1:], strict=True))
 
 
+class Raised(NamedTuple):
+    """A failure with its traceback, as one that is printed once more is compared with it."""
+
+    process: Process
+    offset: int
+    time: str | None
+    said: list[object]
+    stack: tuple[int, ...]
+
+    @classmethod
+    def of(cls, held: Held) -> "Raised":
+        """That of an event behind a traceback."""
+        event = held.event
+        return cls(held.process, event.offset, event.time, [event.kind, event.extra.get("exception"), event.extra.get("message")], held.stack)
+
+    def is_again(self, other: "Raised") -> bool:
+        """True for the exception of an earlier one on its way out: what catches it further out prints that stack with more in front.
+
+        The same stack to the end is another call, unless both are of one moment: an exception may carry its traceback as a note.
+        """
+        if self.said != other.said or not may_be_one(self.process, other.process) or self.offset - other.offset > HOLD_BYTES:
+            return False
+        more = len(self.stack) - len(other.stack)
+        if not other.stack or more < 0 or self.stack[more:] != other.stack:
+            return False
+        return more > 0 or (self.time is not None and self.time == other.time)
+
+
+def may_follow(held: Held) -> bool:
+    """True for a failure in one line, behind which its traceback may come: a program tells of it and has logging print that."""
+    return held.event.kind == "compile_error" and not held.stack and not held.event.extra.get("suppressed")
+
+
 def says(held: Held, announced: Held) -> bool:
     """True when the event is what one before it announced: the break itself, or an exception that goes on with it."""
+    if not is_followed(announced):
+        return bool(held.stack) and not announced.stack and _tells_of(held.event, announced.event)
     event, before, rule = held.event, announced.event, announced.rule
     is_wrapping = _is_wrapped(before) or _is_wrapped(event)
     if is_followed(held) and rule != HANDED_ON and not is_wrapping:
@@ -94,6 +142,12 @@ def says(held: Held, announced: Held) -> bool:
         return message.startswith("Observed exception")
     said = told.partition(" (Failed running")[0][:SAME_WORDS]
     return rule in TAILS or (bool(said) and said in message)
+
+
+def _tells_of(event: Event, before: Event) -> bool:
+    """True for the failure that a line told of, whose time is the log's last one."""
+    said, again = (str(one.extra.get("message") or "") for one in (before, event))
+    return before.time is not None and event.time in (None, before.time) and bool(said) and said[:SAME_WORDS] in again
 
 
 def is_raised_again(event: Event, logged: Event | None) -> bool:

@@ -3,6 +3,7 @@
 import re
 from itertools import takewhile
 from typing import NamedTuple
+from zlib import crc32
 
 from recompile_watch.core.late import pattern
 from recompile_watch.core.sightings import decode
@@ -19,7 +20,19 @@ _STACKS = (
     ),
 )
 _OF_TORCH = pattern(r"[\\/](?:site|dist)-packages[\\/]torch[\\/]|(?:^|[\\/])torch[\\/](?:_\w+|nn)[\\/]")
-_LIBRARY = pattern(r"[\\/](?:site|dist)-packages[\\/]|[\\/]python3\.\d+[\\/](?!(?:site|dist)-packages[\\/])|[\\/]Lib[\\/](?!site-packages[\\/])")
+# Installed packages, Python itself, the scripts that start them, and what the compiler wrote.
+_LIBRARY = pattern(
+    r"[\\/](?:site|dist)-packages[\\/]|[\\/]python3\.\d+[\\/](?!(?:site|dist)-packages[\\/])|[\\/](?:Lib|Python3\d+[\\/]lib)[\\/](?!site-packages[\\/])"
+    r"|[\\/]triton[\\/](?:compiler|runtime|language|backends)[\\/]"
+    r"|[\\/](?:bin|Scripts)[\\/][\w.-]+(?<!\.py)$|\.pyx$|^<frozen |[\\/]torchinductor_[^\\/]+[\\/]|[\\/]\w\w[\\/]c\w{40,60}\.py$"
+)
+_TREE_OF_TORCH = pattern(r"^(?P<root>(?:.*?[\\/])?torch[\\/])(?:(?:_tensor|__init__)\.py$|_(?:dynamo|functorch|inductor)[\\/])")  # installed or not
+_COMPILES = pattern(r"(?:^|[\\/])torch[\\/]_(?:dynamo|functorch|inductor)[\\/]")
+_ENTERS = pattern(r"[\\/]_dynamo[\\/](?:eval_frame|external_utils)\.py$")  # the way into what is compiled
+_BACKWARD = pattern(r"(?:^|[\\/])torch[\\/](?:_tensor|autograd[\\/](?:__init__|graph))\.py$")
+CALLER = "torch.compile_error.caller"  # for a traceback whose exception is a record of its own: what calls
+_MAX_FRAMES = 200  # of a stack that are compared
+_HEADER = b"Traceback (most recent call last)"
 _CALLS_MODULE = pattern(r"[\\/]torch[\\/]nn[\\/]modules[\\/]module\.py$")
 _FRAMES_OF_A_CALL = 2  # of torch for the call of a module; the compiled module has two more of its own
 # What is done with the number, or the truth value, that torch would have to read.
@@ -67,6 +80,40 @@ def called_from(stack: list[StackFrame]) -> dict[str, object]:
     calls = sum(1 for _ in takewhile(lambda frame: _CALLS_MODULE.search(frame.file) is not None, stack[own + 1 :]))
     file, line_no, function = stack[own]
     return {"called_from": f"{file}:{line_no} in {function}"} if calls <= _FRAMES_OF_A_CALL else {}
+
+
+def caller(message: bytes) -> dict[str, object]:
+    """The program's own line at which the last traceback of a failure leaves it for torch, as fields of the event.
+
+    Of a line that was running as compiled code its function is known; of one that called what is compiled none is; the code of a
+    backend is neither.
+    """
+    stacks = (frames(part) for part in reversed(message.split(_HEADER)))
+    for stack in stacks:
+        root = next((found["root"] for frame in stack if (found := _TREE_OF_TORCH.search(frame.file)) is not None), None)
+        own = next((n for n, frame in reversed([*enumerate(stack)]) if root is not None and not _is_of_others(frame.file, root)), None)
+        if own is None or stack[own].line_no is None:
+            continue
+        file, line_no, function = stack[own]
+        through = [frame for frame in stack[:own] if _COMPILES.search(frame.file) is not None]
+        if not through:
+            behind = takewhile(lambda frame: _COMPILES.search(frame.file) is None, stack[own + 1 :])
+            is_backward = any(_BACKWARD.search(frame.file) is not None for frame in behind)
+            known: dict[str, object] = {"called_from": f"{file}:{line_no} in {function}"} | ({"in_backward": True} if is_backward else {})
+        else:
+            known = {"function": function} if all(_ENTERS.search(frame.file) is not None for frame in through) else {}
+        return {"file": file, "line_no": line_no, **known}
+    return {}
+
+
+def stack_of(message: bytes) -> tuple[int, ...]:
+    """The last traceback in a message, frame by frame, as far as comparing needs it."""
+    return tuple(crc32(repr(frame).encode()) for frame in frames(message.rpartition(_HEADER)[2]))[-_MAX_FRAMES:]
+
+
+def _is_of_others(file: str, torch: str) -> bool:
+    """True for a file that is none of the program's own. torch: the folder of torch."""
+    return file.startswith((torch, "<")) or is_of_a_library(file)
 
 
 def user_code(message: bytes) -> list[StackFrame] | None:

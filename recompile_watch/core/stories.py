@@ -131,6 +131,7 @@ class Stories:
 
     def _in_package(self, group: Group, call: str | None) -> set[str]:
         """What the log shows about a package whose code breaks the graph, or fails. call: the program's own line that leads there."""
+        call = None if group.key.function is None else call  # the call of what is compiled
         found = {"own_call"} if call is not None else set()
         found |= {"lightning_step"} if _OF_LIGHTNING.search(call or "") else set()
         is_often = group.key.kind == BREAK_KIND and len(self._broken.get(package_of(group.key.file) or "", [])) >= MANY_BREAKS

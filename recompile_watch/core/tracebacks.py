@@ -199,3 +199,28 @@ def backend_of(message: bytes) -> dict[str, object]:
     match = _BACKEND.search(message)
     name = (match["name"] or match["old"]).decode("utf-8", "replace") if match else None
     return {"backend": name} if name is not None and name not in _OF_TORCH and not name.startswith(("aot_", "_", "<")) else {}
+
+
+def is_aside(prefix: bytes, message: bytes) -> bool:
+    """True for an exception that torch tells of and has dealt with: chatter, a file of a cache, a kernel that autotuning does without.
+
+    prefix: torch's own.
+    """
+    return prefix[:1] in _CHATTER or _DEALT_WITH.search(prefix) is not None or _TRIED.search(message) is not None
+
+
+_CHATTER = (b"V", b"D", b"I")  # levels of torch's prefix
+# Where torch's prefix says that a line comes from: kernels are tried here at any level, and here it warns and goes on.
+# Source: the calls with exc_info=True in torch 2.13.
+_DEALT_WITH = pattern(
+    rb"_inductor[./](?:select_algorithm|autotune_process)\b"
+    rb"|^W.*(?:_dynamo/(?:pgo|package|precompile_context|eval_frame|variables/\w+)|_aot_autograd/autograd_cache|_functorch/partitioners"
+    rb"|_inductor/(?:debug|remote_cache|triton_bundler|compile_fx_ext|codecache|cpp_builder|fx_passes/\w+|compile_worker/\w+|runtime/triton_heuristics)"
+    rb"|_higher_order_ops/triton_kernel_wrap)\.py"
+)
+# Candidates of the autotuning that torch does without, and a key of a cache that cannot be made: the graph is then compiled in each start.
+# What torch caught begins in the function that caught it.
+_TRIED = pattern(
+    rb"Ignoring this choice|for benchmark choice |It will be ignored|may help\.\.|, in precompile_with_captured_stdout\b"
+    rb"|\ATraceback \(most recent call last\):\n\s+File \"[^\"\n]{1,300}codecache\.py\", line \d+, in dumps\n"
+)

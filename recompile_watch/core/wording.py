@@ -124,6 +124,7 @@ _AT_STAGE = {
     "inductor": "inductor could not write or build the code for a graph: the call failed, unless the program catches it.",
     "running": "What was compiled, or the check whether it fits, raised in the call: it failed, unless the program catches it.",
 }
+_IN_BACKWARD = "The backward of what was compiled could not be made or run: backward() failed, unless the program catches it."
 _FORBIDS = ("that the stance forbids", "and was compiled ahead of time")
 _DEFAULT_RECOMPILE = "Every new value of what this guard checks compiles again, up to the recompile limit; calls wait meanwhile."
 
@@ -149,7 +150,8 @@ def consequence_of(group: Group, rule_why: str | None, torch_version: tuple[int,
         case "recompile":
             return _recompile_means(group)
         case "compile_error" if not (group.first.extra.get("caught") or group.first.extra.get("suppressed")):
-            return _AT_STAGE.get(str(group.first.extra.get("stage"))) or rule_why or "See the evidence."
+            is_backward = group.first.extra.get("in_backward")
+            return (_IN_BACKWARD if is_backward else _AT_STAGE.get(str(group.first.extra.get("stage")))) or rule_why or "See the evidence."
         case "compile_mode" if group.first.extra.get("compiled") is None:
             return "The log does not say whether the model was compiled in the end."
         case "compile_mode" if group.first.extra["compiled"]:
@@ -212,6 +214,8 @@ def _name(group: Group) -> str:
         return f"A compiled module (torch's frame {group.key.function or '?'})"
     if group.key.function:
         return shown_function(group.key.function)
+    if group.first.extra.get("called_from"):
+        return f"A function called at {(group.key.file or '').rpartition('/')[2]}:{group.first.line_no}"
     return (group.key.file or "").rpartition("/")[2] or "A function"
 
 
@@ -275,7 +279,11 @@ def _overwritten(group: Group) -> str:
 
 def _compile_error(group: Group) -> str:
     is_survived = group.first.extra.get("suppressed")
-    what = f"{group.key.function} was not compiled" if group.key.function else f"torch.compile {'gave up' if is_survived else 'failed'}"
+    where = " in backward()" if group.first.extra.get("in_backward") else ""
+    if group.first.extra.get("stage") == "running" and not is_survived:
+        what = f"Compiled code{f' of {group.key.function}' * bool(group.key.function)} raised{where}"
+    else:
+        what = f"{group.key.function} was not compiled" if group.key.function else f"torch.compile {'gave up' if is_survived else 'failed'}{where}"
     said = failure(group.first.extra.get("exception"), group.first.extra.get("message"))
     return what + _colon(_short(_AROUND.sub("", said)) or _reason(group))
 

@@ -1031,6 +1031,12 @@ def test_training_keeps_its_gradients(guard: str) -> None:
     assert re.search("where (?:nothing is trained|no gradient is wanted)", first.apply) and first.caution is not None
 
 
+def test_a_missing_header_of_python_is_no_matter_of_the_gpu() -> None:
+    """Measured on torch 2.13.0 without python3-dev: the package brings it, and a link to libcuda changes nothing."""
+    found = advice(kind="compile_error", reason="InductorError: CppCompileError: C++ compile error: fatal error: Python.h: No such file or directory")
+    assert list(found) == ["install_compiler", "disable_compile_process"]
+
+
 @pytest.mark.parametrize("reason", ["0/7: flag == True", "0/7: dtype == torch.int16"])
 def test_a_warm_up_does_not_cure_a_limit(reason: str) -> None:
     """Measured: warmed up with all variants, the limit is hit in the warm-up."""

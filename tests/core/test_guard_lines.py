@@ -72,8 +72,8 @@ def test_of_one_tensor_passed_several_times_all_but_one_are_cloned(guard: str, l
 
 
 def test_a_parameter_is_not_detached_in_its_place() -> None:
-    """A module refuses a plain tensor where it has a parameter."""
-    assert grad_line("emb", is_parameter=False).startswith("emb = emb.detach()")
+    """A module refuses a plain tensor where it has a parameter. What cuts a gradient is no line to paste without its condition."""
+    assert grad_line("emb", is_parameter=False).startswith("# only where no gradient is wanted: emb = emb.detach();")
     assert grad_line("self.backbone.bias", is_parameter=True).startswith("self.backbone.bias.requires_grad_(")
 
 

@@ -91,6 +91,7 @@ def test_a_call_that_fails_on_fake_tensors_says_first_what_is_wrong(text: str) -
     (message,) = messages("torch._dynamo.exc.TorchRuntimeError: " + text)
     assert isinstance(message, str)
     assert message.index("two different devices") < message.find("call_function")
+    assert not message.startswith("RuntimeError when"), "what only announces it takes the room of a title"
 
 
 def test_what_stands_below_a_name_or_a_call_is_what_is_wrong() -> None:

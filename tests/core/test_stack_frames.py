@@ -167,3 +167,82 @@ THEIRS = StackFrame("/v/site-packages/quantizer/vq.py", 454, "init_embed_")
 def test_which_line_of_the_program_leads_into_a_package(stack: list[StackFrame], where: str | None) -> None:
     """It lies inside of what is compiled: there the call can be left out."""
     assert called_from(stack).get("called_from") == where
+
+
+CALLED = """Traceback (most recent call last):
+  File "/usr/local/bin/serve", line 8, in <module>
+    sys.exit(main())
+  File "/srv/bot/m.py", line 27, in main
+    {code}
+"""
+V = "/v/lib/python3.11/site-packages/torch"
+COMPILED = f"""  File "{V}/_dynamo/eval_frame.py", line 1183, in compile_wrapper
+    raise e.remove_dynamo_frames() from None
+  File "{V}/_inductor/compile_fx.py", line 1079, in _compile_fx_inner
+    raise InductorError(e, currentframe())
+"""
+BACKWARD = f"""  File "{V}/_tensor.py", line 623, in backward
+    torch.autograd.backward(
+  File "{V}/autograd/graph.py", line 979, in _engine_run_backward
+    return Variable._execution_engine.run_backward(
+  File "{V}/_functorch/_aot_autograd/runtime_wrappers.py", line 3501, in backward
+    raise RuntimeError(
+"""
+NO_COMPILER = "torch._inductor.exc.InductorError: InvalidCxxCompiler: No working C++ compiler found in config.cpp.cxx: (None, 'g++')\n"
+DOUBLE = "RuntimeError: torch.compile with aot_autograd does not currently support double backward\n"
+UNKNOWN_MODE = "RuntimeError: Unrecognized mode=reduce_overhead, should be one of default, reduce-overhead, max-autotune\n"
+TORCH_COMPILE = f'  File "{V}/__init__.py", line 2690, in compile\n    backend = _TorchCompileInductorWrapper(mode, options, dynamic)\n'
+FAILURES = {
+    "no word of user code": (COMPILED, NO_COMPILER, False),
+    "in backward()": (BACKWARD, DOUBLE, True),
+    "in torch.compile()": (TORCH_COMPILE, UNKNOWN_MODE, False),
+    "in the compiler's own words": (COMPILED, "AssertionError: buf0\n", False),
+    "of a checkout": (COMPILED.replace(V, "/home/u/pytorch/torch"), NO_COMPILER, False),
+}
+
+
+@pytest.mark.parametrize("front", ["", "[rank1]: ", "(EngineCore_DP0 pid=77) ERROR 11-20 12:33:44 [core.py:700] "], ids=["bare", "rank", "engine"])
+@pytest.mark.parametrize(("frames", "error", "in_backward"), FAILURES.values(), ids=FAILURES)
+def test_a_failure_without_user_code_is_where_the_program_called(frames: str, error: str, in_backward: bool, front: str) -> None:
+    """The traceback shows the line, no function that is compiled; torch's own files, Python's and a script's in bin are no place."""
+    log = CALLED.format(code="step(x)") + frames + error
+    (event,) = events_of_bytes("".join(f"{front}{line}\n" for line in log.splitlines()).encode(), "-")
+    assert (event["kind"], event["function"], event["file"], event["line_no"]) == ("compile_error", None, FILE, 27)
+    assert event["called_from"] == f"{FILE}:27 in main"
+    assert event.get("in_backward", False) is in_backward
+
+
+def test_two_ranks_each_have_their_own_line() -> None:
+    """Lines of two tracebacks come in turns; a failure takes the line of its own rank."""
+    logs = [(CALLED.replace("27", str(line)).format(code="step(x)") + COMPILED + NO_COMPILER).splitlines() for line in (27, 31)]
+    mixed = "".join(f"[rank{rank}]: {line}\n" for lines in zip(*logs, strict=True) for rank, line in enumerate(lines))
+    assert [(event["rank"], event["line_no"]) for event in events_of_bytes(mixed.encode(), "-")] == [(0, 27), (1, 31)]
+
+
+def test_a_line_belongs_to_the_exception_of_its_traceback_only() -> None:
+    """What is told behind it without a traceback has no place."""
+    other = "ValueError: no prices\n"
+    log = CALLED.format(code="step(x)") + COMPILED + other + "INFO retry\n" + NO_COMPILER
+    assert [(event["exception"], event["file"]) for event in events_of_bytes(log.encode(), "-")] == [("ValueError", FILE), ("InductorError", None)]
+
+
+def test_user_code_is_a_better_place_than_the_call() -> None:
+    """Where torch names the line that it could not trace, that is the place, with its function."""
+    error = "torch._dynamo.exc.Unsupported: Attempted to wrap RNN, GRU, or LSTM\n\nfrom user code:\n"
+    (event,) = events_of_bytes((CALLED.format(code="step(x)") + COMPILED + error + OWN).encode(), "-")
+    assert (event["function"], event["line_no"]) == ("forward", 8) and "called_from" not in event
+
+
+def test_compiled_code_that_raised_is_the_place() -> None:
+    """A frame of the program behind those that enter compiled code ran as such; one behind others of the compiler is a backend."""
+    entered = f'  File "{V}/_dynamo/eval_frame.py", line 1166, in compile_wrapper\n    result = fn(*args, **kwargs)\n'
+    own = f'  File "{FILE}", line 10, in forward\n    def forward(self, x):\n'
+    wrote = '  File "/tmp/torchinductor_bot/pz/cpzhick6fmmxqgii2wjnqurdsqz5uo6t2afdkwqaoodikp5so7lp.py", line 83, in call\n    addmm(x)\n'
+    log = CALLED.format(code="step(x)") + entered + own + wrote + "RuntimeError: mat1 and mat2 must have the same dtype\n"
+    (event,) = events_of_bytes(log.encode(), "-")
+    assert (event["stage"], event["function"], event["file"], event["line_no"]) == ("running", "forward", FILE, 10)
+    assert "called_from" not in event
+    made = f'  File "{V}/_dynamo/output_graph.py", line 9, in call_user_compiler\n    x\n  File "{FILE}", line 4, in fold\n    x\n'
+    error = "torch._dynamo.exc.BackendCompilerFailed: backend='fold' raised:\nAttributeError: 'str' object has no attribute '__name__'\n"
+    (event,) = events_of_bytes((CALLED.format(code="step(x)") + entered + made + error).encode(), "-")
+    assert (event["function"], event["file"], event["line_no"]) == (None, FILE, 4) and "called_from" not in event

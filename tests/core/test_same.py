@@ -1,0 +1,81 @@
+"""One failure is one event, however often it is printed on its way out; two calls that fail alike are two."""
+
+from __future__ import annotations
+
+import pytest
+
+from recompile_watch.core.streams import Piece
+from tests.conftest import events_of_bytes
+from tests.core.test_streams import TIMES, lines_of, read_once, shown, stream
+
+TORCH = "/usr/local/lib/python3.12/dist-packages/torch"
+ERROR = "torch._inductor.exc.InductorError: RuntimeError: Failed to find C compiler. Please specify via CC environment variable.\n"
+OUTER = '  File "/srv/bot/main.py", line 16, in serve\n    handle(10)\n'
+OWN = '  File "/srv/bot/main.py", line 10, in handle\n    return step(x)\n'
+INNER = f"""{OWN}  File "{TORCH}/_dynamo/eval_frame.py", line 1183, in compile_wrapper
+    raise e.remove_dynamo_frames() from None
+  File "{TORCH}/_inductor/compile_fx.py", line 1079, in _compile_fx_inner
+    raise InductorError(e, currentframe())
+"""
+HEAD = "Traceback (most recent call last):\n"
+LOGGED = "2025-11-20 07:05:34,335 ERROR serve: request failed\n"
+LATER = "2025-11-20 07:05:36,100 ERROR serve: request failed\n"
+SAID = f"2025-11-20 07:05:34,335 ERROR serve: request failed: {ERROR.partition(': ')[2]}"
+WRAPPED = "\nThe above exception was the direct cause of the following exception:\n\n"
+OTHERS = f'{HEAD}  File "/srv/bot/main.py", line 19, in serve\n    raise RuntimeError("worker died") from e\nRuntimeError: worker died\n'
+INSIDE, OUTSIDE = HEAD + INNER + ERROR, HEAD + OUTER + INNER + ERROR
+ENGINE = "(EngineCore_DP0 pid=272) ERROR 11-20 12:33:44 [core.py:700] "
+PROCESS = "(EngineCore_DP0 pid=272) "
+
+
+def behind(front: str, text: str) -> str:
+    return "".join(f"{front}{line}\n" for line in text.splitlines())
+
+
+ONCE = {
+    "logged, and raised on": LOGGED + INSIDE + OUTSIDE,
+    "told in the logged line as well": SAID + INSIDE + OUTSIDE + WRAPPED + OTHERS,
+    "logged twice on its way": LOGGED + INSIDE + LATER + OUTSIDE + WRAPPED + OTHERS,
+    "by a server's engine, and by Python": behind(ENGINE, INSIDE) + PROCESS + "Process EngineCore_DP0:\n" + behind(PROCESS, OUTSIDE),
+    "with its traceback as a note of it": behind(ENGINE, INSIDE + "\n" + INSIDE),
+}
+TWICE = {
+    "two calls": LOGGED + INSIDE + LATER + INSIDE,
+    "two calls, each logged and raised on": LOGGED + INSIDE + OUTSIDE + LATER + INSIDE + OUTSIDE,
+    "two calls of which nobody knows when": INSIDE + INSIDE,
+    "two ranks": behind("[rank0]: ", INSIDE) + behind("[rank1]: ", OUTSIDE),
+    "two lines without a traceback": SAID + SAID,
+    "another failure": LOGGED + INSIDE + HEAD + OUTER + INNER + ERROR.replace("Failed to find C compiler", "No space left"),
+}
+
+
+@pytest.mark.parametrize("log", ONCE.values(), ids=ONCE)
+def test_a_failure_on_its_way_out_is_one(log: str) -> None:
+    """What catches it further out prints the same stack with more in front."""
+    (event,) = events_of_bytes(log.encode(), "-")
+    assert (event["kind"], event["line_no"], event["called_from"]) == ("compile_error", 10, "/srv/bot/main.py:10 in handle")
+
+
+@pytest.mark.parametrize("log", TWICE.values(), ids=TWICE)
+def test_what_happened_twice_counts_twice(log: str) -> None:
+    """The same stack to its end is another call, and no rank answers for another."""
+    assert len(events_of_bytes(log.encode(), "-")) == 2
+
+
+def test_a_line_whose_traceback_follows_gives_its_time() -> None:
+    """The traceback below the line has none."""
+    (event,) = events_of_bytes((SAID + INSIDE).encode(), "-")
+    assert str(event["time"]).startswith("2025-11-20T07:05:34")
+
+
+@pytest.mark.parametrize("log", [*ONCE.values(), *TWICE.values()], ids=[*ONCE, *TWICE])
+def test_a_restart_between_any_two_lines_changes_nothing(log: str) -> None:
+    """What the traceback in front told, and what was printed before, is part of the saved state."""
+    lines, whole = lines_of(log.encode()), read_once(log.encode())
+    for count in range(1, len(lines)):
+        reading = stream()
+        found = shown(reading.feed(Piece(1, 0, 1, b"".join(lines[:count])), TIMES))
+        at = reading.positions()[1].lines
+        reading = stream(reading.state())
+        found += shown(reading.feed(Piece(1, len(b"".join(lines[:at])), at + 1, b"".join(lines[at:])), TIMES) + reading.settle())
+        assert found == whole
