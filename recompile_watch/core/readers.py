@@ -170,7 +170,7 @@ def _read_graph_break(source: str, reasons_of: Reasons, record: Record, fields: 
     reason = fields.get("reason")
     if isinstance(reason, str):
         fields["reason"] = _first_reason_line(reason)
-    if (operation := operation_of(message)) is not None:
+    if (operation := operation_of(message)) not in (None, fields.get("reason")):
         fields["operation"] = operation
     if (further := _FURTHER_BREAK.search(message)) is not None:
         fields["not_resumed"] = decode(further["reason"]).strip()

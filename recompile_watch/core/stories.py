@@ -7,12 +7,21 @@ from recompile_watch.core.advice import Story
 from recompile_watch.core.causes import parse_reason
 from recompile_watch.core.compile_id import entry_number
 from recompile_watch.core.events import Event, Reason, is_accumulated
-from recompile_watch.core.findings import BREAK_KIND, DEFAULT_LIMIT, LIMIT_KIND, cause_of
+from recompile_watch.core.findings import BREAK_KIND, DEFAULT_LIMIT, LIMIT_KIND, Cuts, cause_of
 from recompile_watch.core.fingerprint import normalised
 from recompile_watch.core.groups import Group, GroupKey
 from recompile_watch.core.guard_lines import TENSOR, fixing_line, hinted_config, hinted_variable, is_of_a_layer
 from recompile_watch.core.late import pattern
-from recompile_watch.core.patterns import DYNAMIC_BY_ITSELF, MIN_STEPS, RESUMED, TWO_STATES, is_of_another_module, package_of, patterns_of
+from recompile_watch.core.patterns import (
+    DYNAMIC_BY_ITSELF,
+    MIN_STEPS,
+    RESUMED,
+    TWO_STATES,
+    is_of_a_wrapper,
+    is_of_another_module,
+    package_of,
+    patterns_of,
+)
 from recompile_watch.core.remedies import Catalog
 from recompile_watch.core.same import PAIR_BYTES
 from recompile_watch.core.sightings import text_or_none
@@ -45,10 +54,13 @@ class Stories:
         self._of_function: dict[tuple[str | None, str | None], list[Group]] = {}
         self._overwritten: set[str | None] = set()
         self._broken: dict[str, list[Group]] = {}
+        self._cuts: dict[tuple[str, int | None, int | None], list[tuple[str | None, int | None]]] = {}
         self._hits: list[Group] = []
         self._errors: list[Event] = []
         self._raised_limits: set[int] = set()
         for group in groups:
+            for cut in () if is_of_a_wrapper(group.key.file) else group.breaks:
+                self._cuts.setdefault(cut[:3], []).append((group.key.file, cut[4]))
             if group.key.kind == BREAK_KIND and (package := package_of(group.key.file)) is not None:
                 self._broken.setdefault(package, []).append(group)
             if group.key.kind == "recompile_limit_error":
@@ -98,6 +110,12 @@ class Stories:
     def is_raised(self, group: Group) -> bool:
         """True for a limit hit that became an exception: torch warns of the function, then it raises, most often without naming it."""
         return group.key.kind == LIMIT_KIND and group.key in self._hits_that_raised
+
+    def cuts(self, group: Group) -> Cuts | None:
+        """The graph breaks of the process in which this one is one of most; None where torch's own wrapper breaks the graph."""
+        found = () if is_of_a_wrapper(group.key.file) else (self._cuts[cut[:3]] for cut in group.breaks)
+        places = max(found, key=len, default=[])
+        return Cuts(len(places), len(set(places))) if places else None
 
     def _hit_before(self, error: Event) -> GroupKey | None:
         """The limit hit that stands in front of an exception in the same process."""

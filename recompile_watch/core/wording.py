@@ -165,7 +165,16 @@ def consequence_of(group: Group, rule_why: str | None, torch_version: tuple[int,
         case "bot_error":
             return "What the bot was doing for this symbol, or in this cycle, did not finish."
     stopped = group.values.get("not_resumed")
-    return (rule_why or "See the evidence.") + (f" What stops it: {_short(str(stopped))}." if stopped else "")
+    return _where_not_resumed(group) + (rule_why or "See the evidence.") + (f" What stops it: {_short(str(stopped))}." if stopped else "")
+
+
+def _where_not_resumed(group: Group) -> str:
+    """Which of the breaks those are behind which torch cannot resume; nothing where all are, or none."""
+    lines = group.lines_not_resumed
+    if lines is None:
+        return ""
+    shown = " and ".join(str(line) for line in lines[:MAX_LINES] if line is not None)
+    return f"On line {shown} " if shown and len(lines) < len(group.lines) else "At times "
 
 
 def _recompile_means(group: Group) -> str:
