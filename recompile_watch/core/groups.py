@@ -17,7 +17,7 @@ MAX_GUARDS = 64
 SUBJECT_FIELDS = (
     "limit_name", "stance", "exception", "symbol", "model", "cause", "message", "compiled", "mode", "setting", "operation", "raised",
 )  # fmt: skip
-_VALUES = ("limit", "limit_name", "instances", "distinct_sizes", "skipped", "not_resumed", "called_from")
+_VALUES = ("limit", "limit_name", "instances", "distinct_sizes", "skipped", "not_resumed", "called_from", "entered_at")
 _Broken = tuple[str, int | None, int | None, str | None, int | None]
 Process = tuple[str, int | None, int | None, int | None]
 

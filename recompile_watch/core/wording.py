@@ -89,6 +89,7 @@ PATTERNS = {
     "of_torch": "the file is one of torch's own",
     "of_package": "the function is another package's",
     "own_call": "the log shows which line of the program leads there",
+    "entered_package": "the compiled object is the package's own",
     "offload_hooks": "accelerate wraps each module, to move it to its device and back",
     "lightning_step": "the call stands in a step of a LightningModule",
     "many_in_package": "the package breaks the graph at four places or more",
@@ -114,6 +115,8 @@ PATTERNS = {
     "asserts": "the line of code is an assert",
     "branches": "the line of code branches on the number",
     "draws_numbers": "the line of code draws a number from NumPy",
+    "steps_optimizer": "the line of code steps an optimizer, a scaler or a scheduler",
+    "training_step": "the file breaks the graph at an optimizer, a scaler or a scheduler as well",
     "picks_experts": "the line of code picks the experts of a mixture that got tokens",
     "lazy_view": "the tensor is a conjugated or negated view, or ceased to be",
 }

@@ -95,3 +95,102 @@ def test_breaks_that_are_meant_do_not_count_as_many() -> None:
     step = "Attempted to inline function marked as skipped\n  Explanation: Dynamo developers have marked that the function `Adam.step` should not"
     log = "".join(broken(10 + line, f"{line}/0") for line in range(MANY_CUTS)) + broken(40, "9/0", step)
     assert {one.advice[0].remedy: one.severity for one in findings(log)}["accept_graph_break"] == "info"
+
+
+def call(line_no: int, function: str, code: str) -> str:
+    """A frame of the program's own, and that of the module's call behind it."""
+    return f'  File "/srv/m.py", line {line_no}, in {function}\n    {code}\n'
+
+
+def skipped_call(name: str) -> str:
+    """What Dynamo says of a function that it does not look into."""
+    return f"Attempted to inline function marked as skipped\n  Explanation: Dynamo developers have marked that the function `{name}` should not"
+
+
+def advised(log: str) -> list[str]:
+    """The remedies for the one finding of a log."""
+    return [one.remedy for one in only(log).advice]
+
+
+def test_nobody_edits_a_package() -> None:
+    """Where the log shows the program's own line, that call is left out; where the package's own model is compiled, a part of it is."""
+    what = "setattr() on Tensor.requires_grad\n  Explanation: setattr() on Tensor.requires_grad not supported."
+    own = call(21, "forward", "return self.net(x)")
+    found = only(broken(418, "2/0", what, file=LIBRARY, stack=own)).advice
+    assert [one.remedy for one in found] == ["leave_package_out", "compile_inner_part", "remove_graph_break"]
+    assert found[0].apply.startswith(
+        "# at /srv/m.py:21 in forward: torch.compiler.disable(f)(...) around the call into the package, and around every"
+    )
+    module = '  File "/venv/lib/python3.11/site-packages/torch/nn/modules/module.py", line 1778, in _wrapped_call_impl\n    return\n'
+    whole = only(broken(418, "2/0", what, file=LIBRARY, stack=call(22, "<module>", "compiled(x)") + module * 4)).advice
+    assert [one.remedy for one in whole] == ["compile_inner_part", "leave_package_out", "remove_graph_break"]
+    assert f"{LIBRARY}:418 is not compiled then" in whole[0].apply and whole[0].where == "where the object that /srv/m.py:22 calls is compiled"
+    assert advised(broken(418, "2/0", what)) == ["remove_graph_break", "exclude_from_compile"]
+
+
+@pytest.mark.parametrize(
+    ("what", "own", "whole"),
+    [
+        ("Unsupported Tensor.item() call with capture_scalar_outputs=False", "leave_package_out", "capture_scalar_outputs"),
+        ("Data-dependent branching", "leave_package_out", "leave_package_out"),
+        ("Dynamic shape operator: aten.nonzero.default", "capture_dynamic_output_shape_ops", "capture_dynamic_output_shape_ops"),
+        ("Call to `torch._dynamo.graph_break()`", "leave_package_out", "leave_package_out"),
+        (PRINT, "reorder_logging", "reorder_logging"),
+    ],
+)
+def test_what_helps_without_an_edit_comes_first_in_a_package(what: str, own: str, whole: str) -> None:
+    """A setting that is known to work, else the call left out; a setting that may raise comes behind it."""
+    assert advised(broken(9, "0/0", what, file=LIBRARY, stack=call(21, "forward", "self.net(x)")))[0] == own
+    assert advised(broken(9, "0/0", what, file=LIBRARY))[0] == whole
+
+
+def test_a_training_step_is_compiled_without_its_end() -> None:
+    """With a scaler, trace_autograd_ops raises, and none of them is an operator; torch's own break inside of a step has no other remedy."""
+    backward = "Unsupported Tensor.backward() call\n  Explanation: Dynamo does not\n  Hint: Set torch._dynamo.config.trace_autograd_ops=True"
+    assert advised(broken(16, "0/0", backward))[0] == "set_hinted_config"
+    of_scaler = broken(17, "1/0", skipped_call("GradScaler.step"))
+    for log in (broken(16, "0/0", backward) + of_scaler, of_scaler, broken(19, "2/0", skipped_call("Optimizer.zero_grad"))):
+        assert [one.advice[0].remedy for one in findings(log)] == ["compile_forward_only"] * len(findings(log))
+        assert all(one.remedy not in ("custom_op", "set_hinted_config") for finding in findings(log) for one in finding.advice)
+    own = "Call to `torch._dynamo.graph_break()`"
+    assert advised(broken(17, "1/0", own).replace("call()", "scaler.step(opt)")) == ["compile_forward_only", "accept_graph_break"]
+    assert advised(broken(17, "1/0", own)) == ["remove_graph_break"]
+
+
+def test_a_sparse_tensor_is_not_passed_in() -> None:
+    """torch skips each function that has one among its inputs."""
+    made = "Attempted to call function marked as skipped\n  Explanation: Dynamo does not know how to trace the builtin `torch._C.sparse_coo_tensor.`"
+    for what in ("Attempted to wrap sparse Tensor\n  Explanation: torch.compile does not support sparse Tensors", made):
+        (advice,) = only(broken(22, "0/0", what)).advice
+        assert advice.remedy == "dense_for_sparse" and "passed in is no cure" in (advice.caution or "")
+
+
+@pytest.mark.parametrize(
+    ("what", "is_operator"),
+    [
+        (skipped_call("tqdm.__iter__"), False),
+        (skipped_call("Tokenizer.encode"), False),
+        (skipped_call("zlib.crc32"), True),
+        (
+            "attempted to trace numpy function unsupported by PyTorch\n  Explanation: Can't find numpy numpy function <class 'numpy.datetime64'> in",
+            False,
+        ),
+        (
+            "attempted to trace numpy function unsupported by PyTorch\n  Explanation: Can't find numpy numpy function <function hanning at 0x7f> in",
+            True,
+        ),
+        ("failed to convert numpy.ndarray to Tensor", False),
+        (skipped_call("save"), False),
+    ],
+)
+def test_an_operator_is_no_method_of_an_object(what: str, *, is_operator: bool) -> None:
+    """An operator of torch takes and returns tensors; what is computed in front of the call comes in as one."""
+    advice = only(broken(21, "0/0", what)).advice
+    assert advice[0].remedy == "exclude_from_compile" and "passed in as a tensor" in advice[0].apply
+    assert ("custom_op" in [one.remedy for one in advice]) is is_operator
+
+
+def test_a_hint_that_is_a_setting_is_told_once() -> None:
+    """As the line to set; torch's own words for it may name one that does not exist."""
+    hint = "Something unsupported\n  Explanation: it is\n  Hint: Set `torch._dynamo.config.capture_scalar_outputs = True`"
+    assert "follow_hint" not in advised(broken(9, "0/0", hint)) and advised(broken(9, "0/0", hint))[0] == "set_hinted_config"
