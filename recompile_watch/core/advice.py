@@ -86,7 +86,7 @@ class Story:
     lines: of a graph break: all on which it happened. others: guards of the same class on which the function failed as well.
     hint, hinted: what torch's message tells the program to do, and the line that does it, where it is one of torch's settings.
     fixed_at: the line of code that fixes a size which torch had made dynamic, as torch prints it.
-    called_from: the program's own line that leads into a library, ``/srv/m.py:12 in forward``.
+    called_from: the program's own line that leads into a library, ``/srv/m.py:12 in forward``. entered_at: what calls a library's compiled object.
     """
 
     kind: str
@@ -114,6 +114,7 @@ class Story:
     hinted: str | None = None
     fixed_at: str | None = None
     called_from: str | None = None
+    entered_at: str | None = None
 
     @property
     def newest(self) -> str:
@@ -343,6 +344,7 @@ MAKERS: dict[str, Callable[[Story], str | None]] = {
     "place": lambda story: story.place,
     "made_at": _made_at,
     "own_call": lambda story: f"at {story.called_from}" if story.called_from else "in your own code",
+    "compiled_at": lambda story: f"where the object that {story.entered_at} calls is compiled" if story.entered_at else "where the model is compiled",
     "callee": _callee,
     "holder": _holder,
     "structure": lambda story: structure_line(story.newest[:MAX_GUARD_CHARS]),
@@ -359,7 +361,7 @@ MAKERS: dict[str, Callable[[Story], str | None]] = {
     "config_module": lambda story: config_module(story.reason),
     "to_gpu": _to_gpu,
     "backend": lambda story: story.backend,
-    "hint": lambda story: story.hint,
+    "hint": lambda story: None if story.hinted else story.hint,  # the line itself is advised
     "fixed_at": lambda story: story.fixed_at,
     "hinted_config": lambda story: story.hinted if (story.hinted or "").startswith("torch.") else None,
     "hinted_env": lambda story: story.hinted if (story.hinted or "").startswith("TORCH") else None,

@@ -257,9 +257,8 @@ class Analysis:
 
     def _finding(self, group: Group, stories: Stories, catalog: Catalog, version: Version | None, torch: VersionRange) -> Finding:
         advice = advise(stories.of(group), catalog, torch) if catalog.cases else ()
-        return self._wording.finding(
-            group, self._headroom(group), version, advice=advice, model=catalog.models.of(group.first), is_raised=stories.is_raised(group)
-        )
+        model, is_raised, cuts = catalog.models.of(group.first), stories.is_raised(group), stories.cuts(group)
+        return self._wording.finding(group, self._headroom(group), version, advice=advice, model=model, is_raised=is_raised, cuts=cuts)
 
     def _find(self, event: Event) -> None:
         event = self._earlier.see(decided(event))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from recompile_watch.core.earlier import KINDS, Earlier
 from recompile_watch.core.events import TORCH_KINDS, Event
-from recompile_watch.core.findings import LIMIT_KIND, Finding, decided, group_key
+from recompile_watch.core.findings import BREAK_KIND, LIMIT_KIND, Finding, decided, group_key
 from recompile_watch.core.fingerprint import fingerprint
 from recompile_watch.core.groups import SUBJECT_FIELDS, GroupKey
 from recompile_watch.core.heard import TroubleKind
@@ -31,6 +31,7 @@ MAX_RAW = 1_000
 MAX_UNADVISED = 64
 MAX_LIMITS = 64
 MAX_NEAR = 64
+MAX_BREAKS = 24  # other graph breaks that one is judged beside
 MAX_LOOKED_AT = 200
 MORE = GroupKey("more_problems", None, None, "")
 MORE_TITLE = "More problems than can be told one by one"
@@ -329,6 +330,9 @@ class Casebook:
             other = self.shelf.get(name)
             if other is not None and other is not incident and other.kind in _STORY_KINDS:
                 yield from self.events_of(other)
+        if incident.kind == BREAK_KIND:  # many of a process are worse than one, and a package with many is left out as a whole
+            others = (one for one in self.of_kinds((BREAK_KIND,))[-MAX_BREAKS:] if one is not incident)
+            yield from (item for other in others for item in self.events_of(other)[:EACH_TOLD_ANEW])
         if incident.kind in TORCH_KINDS or incident.has_own_words:
             yield from self._limits.values()
         elif incident.kind == "forecast_failure":

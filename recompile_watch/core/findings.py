@@ -7,6 +7,7 @@ critical.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from recompile_watch.core.advice import Advice
 from recompile_watch.core.env_check import NOTES
@@ -24,6 +25,7 @@ from recompile_watch.core.wording import consequence_of, title_of
 DEFAULT_LIMIT = 8  # torch._dynamo.config.recompile_limit, unchanged from 2.0 (cache_size_limit) to 2.15
 ALARM_RECOMPILES = 3
 LOOP_BREAKS = 10
+MANY_CUTS = 6  # graph breaks of one process: programs that were cut so often ran each step in seven graphs or more
 BREAK_KIND = "graph_break"
 LIMIT_KIND = "recompile_limit_hit"
 _NUMBERED = pattern(r"\b[A-Za-z_]*\d\w*")  # inductor numbers its buffers and kernels: buf12, triton_poi_fused_3
@@ -66,6 +68,13 @@ class Headroom:
 
     entries: int
     limit: int | None
+
+
+class Cuts(NamedTuple):
+    """The graph breaks of one process, and at how many places they are."""
+
+    breaks: int
+    places: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,16 +165,18 @@ class Wording:
 
     def finding(
         self, group: Group, headroom: Headroom | None, torch_version: Version | None, *, advice: tuple[Advice, ...] = (), model: str | None = None,
-        is_raised: bool = False,
+        is_raised: bool = False, cuts: Cuts | None = None,
     ) -> Finding:  # fmt: skip
-        """The group as it is shown. is_raised: the recompile limit that it is about became an exception."""
+        """The group as it is shown. is_raised: the recompile limit that it is about became an exception. cuts: graph breaks of its process."""
         key, first = group.key, group.first
         headroom = None if group.has_raised else headroom  # what raised left no entry
         has_line = first.line_no is not None
         rules = self.rules_for(_worst(group))
         plain = next((rule for rule in rules if rule.id == f"torch.{key.kind}"), rules[0] if rules else None)  # what holds for the kind in general
         severity = self.severity(group, headroom)
-        filling = _filling(group, headroom) if severity == "warning" else ""
+        beside = _filling(group, headroom) if severity == "warning" else ""
+        if cuts is not None and cuts.breaks >= MANY_CUTS and not is_expected(advice):
+            severity, beside = max(severity, "warning", key=SEVERITIES.index), _many_cuts(cuts)
         rule_title, rule_why = (plain.title, plain.why) if plain else (None, None)
         return Finding(
             id=fingerprint(key.kind, key.function, key.file, key.subject), kind=key.kind,
@@ -174,7 +185,7 @@ class Wording:
             cause=cause_of(first), count=group.count, refused=group.refused, first_time=group.span.first, last_time=group.span.last,
             phase=group.phase, headroom=headroom, compile_seconds=None if group.seconds is None else round(group.seconds, 6),
             evidence=tuple(Evidence(event.source, event.line, evidence_text(event)) for event in group.evidence()),
-            consequence=consequence_of(group, rule_why, torch_version, is_raised=is_raised) + filling,
+            consequence=consequence_of(group, rule_why, torch_version, is_raised=is_raised) + beside,
             ranks=tuple(sorted(group.ranks)), processes=tuple(sorted(group.pids)), symbols=tuple(sorted(group.symbols)), advice=advice,
         )  # fmt: skip
 
@@ -195,6 +206,12 @@ def _filling(group: Group, headroom: Headroom | None) -> str:
     if group.key.kind != "recompile" or group.worst_process >= ALARM_RECOMPILES or headroom is None:
         return ""
     return f" The function has {headroom.entries} compiled versions, of {headroom.limit or DEFAULT_LIMIT} that the limit allows."
+
+
+def _many_cuts(cuts: Cuts) -> str:
+    """Why a graph break is a warning that alone would be a note."""
+    at = f", at {cuts.places} places" if cuts.places > 1 else ""
+    return f" It is one of {cuts.breaks} graph breaks in this process{at}."
 
 
 def _recompile_severity(group: Group, headroom: Headroom | None) -> str:

@@ -1,9 +1,10 @@
 """Everything remembered of one problem, in bounded memory, so that two parts of a log add up exactly."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from recompile_watch.core.compile_id import without_attempt
 from recompile_watch.core.events import Event, Reason
 from recompile_watch.core.phases import Stream
 
@@ -16,7 +17,8 @@ MAX_GUARDS = 64
 SUBJECT_FIELDS = (
     "limit_name", "stance", "exception", "symbol", "model", "cause", "message", "compiled", "mode", "setting", "operation", "raised",
 )  # fmt: skip
-_VALUES = ("limit", "limit_name", "instances", "distinct_sizes", "skipped", "not_resumed", "called_from")
+_VALUES = ("limit", "limit_name", "instances", "distinct_sizes", "skipped", "not_resumed", "called_from", "entered_at")
+_Broken = tuple[str, int | None, int | None, str | None, int | None]
 Process = tuple[str, int | None, int | None, int | None]
 
 
@@ -62,6 +64,7 @@ class Group:
     process. inherited: streams whose phase only the part of the log before this one can tell. seconds: what its
     compiles took, where the log says so. values: numbers such as the limit, the latest that was printed.
     guards: the newest guard of the first events of its first process. widest: the reasons of the event with most.
+    breaks: of graph breaks each one, and whether torch could resume behind it.
     """
 
     key: GroupKey
@@ -80,6 +83,7 @@ class Group:
     seconds: float | None = None
     guards: list[Reason] = field(default_factory=list)
     widest: tuple[Reason, ...] = ()
+    breaks: dict[_Broken, bool] = field(default_factory=dict)
     _sample: list[tuple[int, str, int, Event]] = field(default_factory=list)
 
     @property
@@ -114,6 +118,8 @@ class Group:
             self.pids.add(event.pid)
         if event.kind != "recompile":
             self._learn(event)
+        if event.kind == "graph_break":
+            self._see_breaks({_break(event): not event.extra.get("skipped")})
         if event.reasons:
             self._see_guards(event)
         self._draw(event)
@@ -150,6 +156,7 @@ class Group:
             if process in self.processes or len(self.processes) < MAX_PROCESSES:
                 self.processes[process] = self.processes.get(process, 0) + count
         self.values.update(later.values)
+        self._see_breaks(later.breaks)
         if later.seconds is not None:
             self.add_seconds(later.seconds)
         self._sample = sorted([*self._sample, *later._sample], key=_draw_order)[:MAX_EVIDENCE]
@@ -186,6 +193,12 @@ class Group:
         return tuple(sorted({line for *_, line in self.processes if line is not None}))
 
     @property
+    def lines_not_resumed(self) -> tuple[int | None, ...] | None:
+        """The lines of the breaks behind which torch could not resume; None where that holds for all of them, or for none."""
+        lines = {line for (*_, line), is_resumed in self.breaks.items() if not is_resumed}
+        return tuple(sorted(lines, key=lambda line: line or 0)) if lines and any(self.breaks.values()) else None
+
+    @property
     def phase(self) -> str:
         """``steady`` when any event was, since that is the one that hurts."""
         return next((phase for phase in ("steady", "warmup") if phase in self.phases), "unknown")
@@ -202,6 +215,12 @@ class Group:
             self.guards.append(event.reasons[0])
         if len(event.reasons) > len(self.widest):
             self.widest = event.reasons
+
+    def _see_breaks(self, breaks: Mapping[_Broken, bool]) -> None:
+        """torch tells of a break first, and then that it cannot resume behind it."""
+        for one, is_resumed in breaks.items():
+            if one in self.breaks or len(self.breaks) < MAX_PROCESSES:
+                self.breaks[one] = self.breaks.get(one, True) and is_resumed
 
     def _learn(self, event: Event) -> None:
         extra = event.extra
@@ -226,6 +245,10 @@ class Group:
 
 def _process(event: Event) -> tuple[str, int | None, int | None]:
     return event.source, event.rank, event.pid
+
+
+def _break(event: Event) -> _Broken:
+    return *_process(event), without_attempt(event.compile_id) if event.compile_id else None, event.line_no
 
 
 def _draw_order(item: tuple[int, str, int, Event]) -> tuple[int, str, int]:

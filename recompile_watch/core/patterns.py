@@ -149,6 +149,11 @@ def _of_file(file: str) -> set[str]:
     return {name for name, place in places if place.search(file)}
 
 
+def is_of_a_wrapper(file: str | None) -> bool:
+    """True for a file of torch's wrappers for distributed training, whose graph breaks are meant."""
+    return _TORCH.search(file or "") is not None
+
+
 def package_of(file: str | None) -> str | None:
     """The package that a file belongs to, by its folder among the installed ones; None for torch and for what is not installed."""
     found = _PACKAGE.search(file or "")

@@ -163,18 +163,18 @@ def _read_graph_break(source: str, reasons_of: Reasons, record: Record, fields: 
     if record.match is None and b"ser code" not in message:  # "User code traceback", "from user code": cut off with the head
         user = []
     same = [frame for frame in user if fields.get("file") in (None, frame[0]) and fields.get("line_no") in (None, frame[1])]
-    if same:
-        stack = users_own(user[: user.index(same[-1]) + 1])
+    stack = users_own(user[: user.index(same[-1]) + 1]) if same else []
+    if stack:
         fields["file"], fields["line_no"], fields["function"] = stack[-1]
         fields |= called_from(stack)
     reason = fields.get("reason")
     if isinstance(reason, str):
         fields["reason"] = _first_reason_line(reason)
-    if (operation := operation_of(message)) is not None:
+    if (operation := operation_of(message)) not in (None, fields.get("reason")):
         fields["operation"] = operation
     if (further := _FURTHER_BREAK.search(message)) is not None:
         fields["not_resumed"] = decode(further["reason"]).strip()
-    fields |= hint_of(decode(message)) | statement_at(message, same[-1:])
+    fields |= hint_of(decode(message)) | statement_at(message, stack[-1:])
     is_whole = fields.get("file") is not None or (not record.unterminated and _HINT_WITHOUT_PLACE.search(message) is not None)
     return [sighting(source, record, fields, partial=not is_whole or record.match is None or (record.cut and record.unterminated))]
 

@@ -12,13 +12,14 @@ PAIR_BYTES = 1 << 16
 SAME_WORDS = 40  # characters of a message that tell it from others; a wrapped exception repeats them
 
 HANDED_ON = "torch.compile_error.subprocess"  # the rule for a failure of another process, whose traceback follows
+REFUSED = "torch.graph_break.backend"  # the rule for a graph that the backend could not compile, behind which torch tells of the break itself
 BUILT = "torch.compile_error.compiler"  # the rule for what a C compiler says, behind which torch raises that its command failed
 # Rules for lines behind which torch may say the same again, with place and stack: a warning, and the cause of an exception.
 ANNOUNCED = frozenset(
     {
         "torch.graph_break.warned", "torch.compile_error.cause", "torch.compile_error.traceback", "torch.compile_error.kernel",
         "torch.compile_error.trailed", "torch.compile_error.said", "torch.compile_error.words", "torch.compile_error.own",
-        "torch.compile_error.unsupported", "torch.compile_error.logged", HANDED_ON, BUILT,
+        "torch.compile_error.unsupported", "torch.compile_error.logged", HANDED_ON, BUILT, REFUSED,
     }
 )  # fmt: skip
 # Rules for what torch says around a failure, for logs that do not show the failure itself.
@@ -126,6 +127,9 @@ def says(held: Held, announced: Held) -> bool:
     is_wrapping = _is_wrapped(before) or _is_wrapped(event)
     if is_followed(held) and rule != HANDED_ON and not is_wrapping:
         return False  # what announces something says less than any other
+    if announced.rule == REFUSED:
+        is_break_of_it = event.kind == "graph_break" and event.compile_id == before.compile_id and bool(event.reasons)
+        return is_break_of_it and event.reasons[0].text.startswith("Backend compiler exception")
     if event.kind == "graph_break" and before.kind == "compile_error" and event.compile_id is not None:
         return event.compile_id == before.compile_id  # torch logs what failed under it, and breaks the graph there
     if "graph_break" in (event.kind, before.kind):

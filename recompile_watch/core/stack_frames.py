@@ -40,6 +40,7 @@ _STATEMENTS = (
     ("asserts", pattern(rb"^assert\b")),
     ("branches", pattern(rb"\b(?:if|while|and|or|not)\b(?:(?!:\s).)*(?:\.item\(|\bbool\()")),
     ("draws_numbers", pattern(rb"\b(?:np|numpy)\.random\.")),
+    ("steps_optimizer", pattern(rb"\b\w*(?:opt\w*|scaler|sched\w*)\.(?:step|zero_grad|unscale_|update)\(")),
     ("picks_experts", pattern(rb"\bexpert_(?:hit|idx|mask)\b")),  # the loop of transformers' mixtures of experts
 )
 
@@ -71,15 +72,17 @@ def users_own(stack: list[StackFrame]) -> list[StackFrame]:
 
 
 def called_from(stack: list[StackFrame]) -> dict[str, object]:
-    """Which line of the program's own leads into a library, as a field of the event: inside of what is compiled, as far as the stack tells."""
+    """Which line of the program's own leads into a library, as a field of the event: ``called_from`` inside of what is compiled, ``entered_at`` where
+    the compiled object is the library's, as far as the stack tells."""
     if not stack or not is_of_a_library(stack[-1].file):
         return {}
     own = next((n for n, frame in reversed([*enumerate(stack)]) if not is_of_a_library(frame.file)), None)
-    if own is None or stack[own].line_no is None or stack[own].function == "<module>" or stack[own].file.startswith("<"):
+    if own is None or stack[own].line_no is None or stack[own].file.startswith("<"):
         return {}
     calls = sum(1 for _ in takewhile(lambda frame: _CALLS_MODULE.search(frame.file) is not None, stack[own + 1 :]))
     file, line_no, function = stack[own]
-    return {"called_from": f"{file}:{line_no} in {function}"} if calls <= _FRAMES_OF_A_CALL else {}
+    is_inside = calls <= _FRAMES_OF_A_CALL and function != "<module>"
+    return {"called_from": f"{file}:{line_no} in {function}"} if is_inside else {"entered_at": f"{file}:{line_no}"}
 
 
 def caller(message: bytes) -> dict[str, object]:

@@ -7,12 +7,21 @@ from recompile_watch.core.advice import Story
 from recompile_watch.core.causes import parse_reason
 from recompile_watch.core.compile_id import entry_number
 from recompile_watch.core.events import Event, Reason, is_accumulated
-from recompile_watch.core.findings import BREAK_KIND, DEFAULT_LIMIT, LIMIT_KIND, cause_of
+from recompile_watch.core.findings import BREAK_KIND, DEFAULT_LIMIT, LIMIT_KIND, Cuts, cause_of
 from recompile_watch.core.fingerprint import normalised
 from recompile_watch.core.groups import Group, GroupKey
 from recompile_watch.core.guard_lines import TENSOR, fixing_line, hinted_config, hinted_variable, is_of_a_layer
 from recompile_watch.core.late import pattern
-from recompile_watch.core.patterns import DYNAMIC_BY_ITSELF, MIN_STEPS, RESUMED, TWO_STATES, is_of_another_module, package_of, patterns_of
+from recompile_watch.core.patterns import (
+    DYNAMIC_BY_ITSELF,
+    MIN_STEPS,
+    RESUMED,
+    TWO_STATES,
+    is_of_a_wrapper,
+    is_of_another_module,
+    package_of,
+    patterns_of,
+)
 from recompile_watch.core.remedies import Catalog
 from recompile_watch.core.same import PAIR_BYTES
 from recompile_watch.core.sightings import text_or_none
@@ -29,6 +38,7 @@ _NEW_SOURCE = pattern(
     r"|(?!(?:[LG]\[|___|torch\b|utils_device))\w[\w.]* == "
 )
 _OF_LIGHTNING = pattern(r" in (?:training|validation|test|predict)_step$")  # what a LightningModule calls its steps
+_OF_TRAINING = pattern(r"\b(?:GradScaler|Optimizer|LRScheduler|\w{1,40}LR)\.\w{1,40}$")
 _ON_WHAT = pattern(r"(?s)(?:\. expected | == |: ).*$")  # behind what a guard is on
 _RECOMPILES = ("recompile", LIMIT_KIND, "recompile_limit_error")
 
@@ -45,10 +55,16 @@ class Stories:
         self._of_function: dict[tuple[str | None, str | None], list[Group]] = {}
         self._overwritten: set[str | None] = set()
         self._broken: dict[str, list[Group]] = {}
+        self._training: set[str | None] = set()
+        self._cuts: dict[tuple[str, int | None, int | None], list[tuple[str | None, int | None]]] = {}
         self._hits: list[Group] = []
         self._errors: list[Event] = []
         self._raised_limits: set[int] = set()
         for group in groups:
+            for cut in () if is_of_a_wrapper(group.key.file) else group.breaks:
+                self._cuts.setdefault(cut[:3], []).append((group.key.file, cut[4]))
+            if group.key.kind == BREAK_KIND and _OF_TRAINING.search(_message(group.first)) is not None:
+                self._training.add(group.first.file)
             if group.key.kind == BREAK_KIND and (package := package_of(group.key.file)) is not None:
                 self._broken.setdefault(package, []).append(group)
             if group.key.kind == "recompile_limit_error":
@@ -79,7 +95,7 @@ class Stories:
         limit, limit_name = self._limit_of(group)
         patterns = patterns_of(guards, function=group.key.function, worst_process=group.worst_process, phase=group.phase, file=first.file)
         hinted, fixed_at, called_from = self._hinted(first), self._fixed_at(group), self._called_from(group)
-        patterns |= self._in_package(group, called_from) | self._wider_patterns(group, hinted) | self._on_sizes(group, guards, fixed_at)
+        patterns |= self._at_place(group, called_from) | self._wider_patterns(group, hinted) | self._on_sizes(group, guards, fixed_at)
         model = self._catalog.model(self._catalog.models.of(first))
         resumed = RESUMED.search(group.key.function or "")
         setting = text_or_none(first.extra.get("setting"))
@@ -92,12 +108,18 @@ class Stories:
             text_or_none(first.extra.get("mend")), self._catalog.models.batch_of(model), text_or_none(first.extra.get("stage")),
             limit, is_accumulated(limit_name), text_or_none(first.extra.get("backend")) if told.key.kind == "compile_error" else None,
             group.lines if told.key.kind == "graph_break" else (), self._others(group, guards),
-            text_or_none(first.extra.get("hint")), hinted, fixed_at, called_from,
+            text_or_none(first.extra.get("hint")), hinted, fixed_at, called_from, self._entered_at(group, called_from),
         )  # fmt: skip
 
     def is_raised(self, group: Group) -> bool:
         """True for a limit hit that became an exception: torch warns of the function, then it raises, most often without naming it."""
         return group.key.kind == LIMIT_KIND and group.key in self._hits_that_raised
+
+    def cuts(self, group: Group) -> Cuts | None:
+        """The graph breaks of the process in which this one is one of most; None where torch's own wrapper breaks the graph."""
+        found = () if is_of_a_wrapper(group.key.file) else (self._cuts[cut[:3]] for cut in group.breaks)
+        places = max(found, key=len, default=[])
+        return Cuts(len(places), len(set(places))) if places else None
 
     def _hit_before(self, error: Event) -> GroupKey | None:
         """The limit hit that stands in front of an exception in the same process."""
@@ -129,11 +151,17 @@ class Stories:
         found = [text for one in alike if (text := text_or_none(one.values.get("called_from"))) is not None]
         return found[0] if group.values.get("called_from") or len(set(found)) == 1 else None
 
-    def _in_package(self, group: Group, call: str | None) -> set[str]:
-        """What the log shows about a package whose code breaks the graph, or fails. call: the program's own line that leads there."""
+    def _entered_at(self, group: Group, call: str | None) -> str | None:
+        """The program's own line that calls the compiled object, where that is the package's; None where the program's own code is compiled."""
+        alike = [group, *self._broken.get(package_of(group.key.file) or "", [])] if call is None else []
+        return next((text for one in alike if (text := text_or_none(one.values.get("entered_at"))) is not None), None)
+
+    def _at_place(self, group: Group, call: str | None) -> set[str]:
+        """What the log shows about the place of a break or a failure. call: the program's own line that leads there."""
         call = None if group.key.function is None else call  # the call of what is compiled
-        found = {"own_call"} if call is not None else set()
+        found = {"own_call"} if call is not None else {"entered_package"} if self._entered_at(group, call) is not None else set()
         found |= {"lightning_step"} if _OF_LIGHTNING.search(call or "") else set()
+        found |= {"training_step"} if group.key.kind == BREAK_KIND and group.first.file in self._training else set()
         is_often = group.key.kind == BREAK_KIND and len(self._broken.get(package_of(group.key.file) or "", [])) >= MANY_BREAKS
         return found | {"many_in_package"} if is_often else found
 

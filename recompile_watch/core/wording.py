@@ -89,6 +89,7 @@ PATTERNS = {
     "of_torch": "the file is one of torch's own",
     "of_package": "the function is another package's",
     "own_call": "the log shows which line of the program leads there",
+    "entered_package": "the compiled object is the package's own",
     "offload_hooks": "accelerate wraps each module, to move it to its device and back",
     "lightning_step": "the call stands in a step of a LightningModule",
     "many_in_package": "the package breaks the graph at four places or more",
@@ -114,6 +115,8 @@ PATTERNS = {
     "asserts": "the line of code is an assert",
     "branches": "the line of code branches on the number",
     "draws_numbers": "the line of code draws a number from NumPy",
+    "steps_optimizer": "the line of code steps an optimizer, a scaler or a scheduler",
+    "training_step": "the file breaks the graph at an optimizer, a scaler or a scheduler as well",
     "picks_experts": "the line of code picks the experts of a mixture that got tokens",
     "lazy_view": "the tensor is a conjugated or negated view, or ceased to be",
 }
@@ -167,7 +170,16 @@ def consequence_of(group: Group, rule_why: str | None, torch_version: tuple[int,
         case "bot_error":
             return "What the bot was doing for this symbol, or in this cycle, did not finish."
     stopped = group.values.get("not_resumed")
-    return (rule_why or "See the evidence.") + (f" What stops it: {_short(str(stopped))}." if stopped else "")
+    return _where_not_resumed(group) + (rule_why or "See the evidence.") + (f" What stops it: {_short(str(stopped))}." if stopped else "")
+
+
+def _where_not_resumed(group: Group) -> str:
+    """Which of the breaks those are behind which torch cannot resume; nothing where all are, or none."""
+    lines = group.lines_not_resumed
+    if lines is None:
+        return ""
+    shown = " and ".join(str(line) for line in lines[:MAX_LINES] if line is not None)
+    return f"On line {shown} " if shown and len(lines) < len(group.lines) else "At times "
 
 
 def _recompile_means(group: Group) -> str:

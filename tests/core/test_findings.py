@@ -159,7 +159,7 @@ def test_what_torch_skips_is_worse_than_a_break() -> None:
     """A function that runs in eager mode as a whole is no function cut in two."""
     skipped, broken = only([graph_break(5, "print", skipped=True)]), only([graph_break(5, "print")])
     assert (skipped.severity, broken.severity) == ("warning", "info")
-    assert "the whole compiled function around it runs in eager mode" in skipped.consequence and "cut in two graphs" in broken.consequence
+    assert "the function around it runs in eager mode" in skipped.consequence and "cut in two graphs" in broken.consequence
 
 
 def test_a_rule_says_how_bad_its_own_event_is() -> None:
