@@ -4,6 +4,8 @@ Says what that line does with the value, where this decides what helps: a loop c
 """
 
 import re
+from collections.abc import Mapping
+from functools import lru_cache
 
 from recompile_watch.core.late import pattern
 from recompile_watch.core.sightings import decode
@@ -22,15 +24,21 @@ _LOOKS_UP = pattern(
     rb"|(?<![\w.])(?:[\w.]{0,200}\.)?(?P<member>\w+) (?:not )?in (?!range\b)[A-Za-z_]"
 )
 _MEMBER = pattern(rb", type=<class '(?:[\w.<>]{1,200}\.)?(?P<type>\w{1,100})'>")
-_CONTAINER = b"nn/modules/container.py:"  # ModuleDict has its modules from the beginning
+_CONTAINER = b"nn/modules/container.py:"  # a ModuleDict has its modules from the beginning
+_CUTS_MODULES = b"self.__class__("  # a slice of a ModuleList or Sequential is a new one
 _MAX = 300
+_REMEMBERED_BYTES = 512  # of a line; a longer one is read again
 
 
-def guarded_code(reason: bytes) -> dict[str, object]:
+def guarded_code(reason: bytes) -> Mapping[str, object]:
     """What the line behind a guard on a number or text tells, as fields of the event; nothing for any other guard.
 
     reason: ``guard  # code  # place``, as torch prints it.
     """
+    return _remembered(reason) if len(reason) <= _REMEMBERED_BYTES else _read(reason)
+
+
+def _read(reason: bytes) -> Mapping[str, object]:
     known, hint, name = reason.partition(b"(HINT: ")
     guard, _, comment = known.partition(b"# ")
     if b"___check_obj_id(" in guard:
@@ -55,13 +63,15 @@ def guarded_code(reason: bytes) -> dict[str, object]:
 
 def _does(code: bytes, name: bytes | None, place: bytes, *, is_text: bool) -> str | None:
     """What a line of code does with the value of this name; None for the name where the log does not show it."""
+    if _CONTAINER in place:
+        return "cuts_modules" if not is_text and _CUTS_MODULES in code else None
     if not is_text:
         counts = _COUNTS.search(code)
         until = code[counts.start() :].partition(b":")[0] if counts is not None else b""
         is_it = bool(until) and (name is None or re.search(rb"\b%s\b" % re.escape(name), until) is not None)
         return "counts_steps" if is_it else None
     keys = (match["key"] or match["member"] for match in _LOOKS_UP.finditer(code) if not code[: match.start()].endswith(b"for "))
-    return "looks_up" if _CONTAINER not in place and name in keys else None
+    return "looks_up" if name in keys else None
 
 
 def _looked_up(code: bytes, name: bytes | None) -> str | None:
@@ -85,3 +95,6 @@ def _name(source: bytes, hint: bytes) -> bytes | None:
     """What the line calls the value: the last name of the guard's source; of a closure's cell torch tells it in a hint."""
     named = _NAME_IN_HINT.match(hint) or _LAST_NAME.search(source)
     return named[1] if named is not None else None
+
+
+_remembered = lru_cache(maxsize=4096)(_read)  # a storm repeats few guards very often

@@ -50,6 +50,13 @@ def test_a_text_that_picks_a_module_needs_a_higher_limit() -> None:
     assert advice[0].apply == "torch.compile(..., recompile_limit=16)"
 
 
+def test_a_depth_that_cuts_a_list_of_modules_needs_a_higher_limit() -> None:
+    """There are as many as modules; a dynamic number does not help (measured)."""
+    line = "return self.__class__(list(self._modules.values())[idx])  # nn/modules/container.py:384 in __getitem__"
+    advice = _told_alike(_limit_hit([f"self.depth == {n}  # {line}" for n in range(1, 9)]))
+    assert [one.remedy for one in advice] == ["recompile_limit_kwarg", "raise_recompile_limit", "exclude_from_compile"]
+
+
 @pytest.mark.parametrize("line", ["for _ in range(n):", "while i < n:"])
 @pytest.mark.parametrize("source", ["n", "self.n"])
 def test_a_loop_is_written_outside(source: str, line: str) -> None:

@@ -58,6 +58,14 @@ def test_a_closure_s_number_is_known_by_the_hint() -> None:
     }  # fmt: skip
 
 
+def test_a_list_of_modules_has_an_end() -> None:
+    """A slice of it runs other modules each time; an index picks one, which can be passed."""
+    place = "nn/modules/container.py:384 in __getitem__"
+    cut = guarded_code(f"- 0/0: self.depth == 1  # return self.__class__(list(self._modules.values())[idx])  # {place}".encode())
+    assert cut.get("statement") == "cuts_modules"
+    assert guarded_code(f"- 0/0: index == 1  # idx = operator.index(idx)  # {place}".encode()) == {}
+
+
 def test_a_module_dict_has_its_modules_from_the_beginning() -> None:
     """What is looked up there is no state that grows."""
     assert guarded_code(b"- 0/0: task == 't0'  # return self._modules[key]  # nn/modules/container.py:555 in __getitem__") == {}
