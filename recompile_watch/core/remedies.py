@@ -36,7 +36,8 @@ PATTERNS = frozenset(
         "of_package", "was_dynamic", "stays_static", "only_last_reason",
         "limit_raised_elsewhere", "cascade", "other_parameter_sizes", "learned_again",
         "beside_the_model", "shared_wrapper", "raised", "other_device", "inference_tensor", "autocast_keys", "lazy_view", "foreign_backend",
-        "fixed_by_code", "several_modules", "counts_steps", "looks_up", "counts_from_none", "names_member", "may_be_widths", "cuts_modules",
+        "fixed_by_code", "several_modules", "counts_steps", "looks_up", "counts_from_none", "names_member",
+        "may_be_widths", "cuts_modules", "of_a_dict",
         "hinted", "setting_hinted", "asserts", "branches", "draws_numbers", "picks_experts",
         "own_call", "many_in_package", "lightning_step", "offload_hooks",
     }

@@ -39,6 +39,7 @@ _NEW_SOURCE = pattern(
     r"|(?!(?:[LG]\[|___|torch\b|utils_device))\w[\w.]* == "
 )
 _OF_LIGHTNING = pattern(r" in (?:training|validation|test|predict)_step$")  # what a LightningModule calls its steps
+_LENGTH = pattern(r"(?:not |len\()(?P<source>[^\s()]{1,300})(?:\) |$)")
 _NONE = pattern(r"(?P<source>\S+) is (?:not )?None$")
 _ON_WHAT = pattern(r"(?s)(?:\. expected | == |: ).*$")  # behind what a guard is on
 _RECOMPILES = ("recompile", LIMIT_KIND, "recompile_limit_error")
@@ -179,8 +180,8 @@ class Stories:
         """The guards of the same class on which the same function failed beside these: further sizes, numbers, dtypes."""
         if not guards or group.key.kind not in _RECOMPILES:
             return ()
-        cause = guards[-1].cause
-        alike = self._on_what((group.key.function, group.key.file)).get(cause, {})
+        cause, of_function = guards[-1].cause, self._on_what((group.key.function, group.key.file))
+        alike = of_function.get(cause, {}) | (of_function.get("dict_keys", {}) if cause == "container_length" else {})
         least = 2 if cause in DYNAMIC_BY_ITSELF and group.key.kind == "recompile" else 1  # one change of a size is torch's own step
         return tuple(guard for found in alike.values() if len(found) >= least for guard in found.values())
 
@@ -228,6 +229,9 @@ class Stories:
             is_static = _distinct(guards) >= MIN_STEPS or self._is_static(place)
             may_be_widths = are_widths(guards, group.key.function) and (is_static or group.key.kind != "recompile")
             return ({"stays_static"} if is_static else set()) | ({"may_be_widths"} if may_be_widths else set())
+        if cause == "container_length" and (length := _LENGTH.match(guards[-1].text)) is not None:
+            keys = (text for found in self._on_what(place).get("dict_keys", {}).values() for text in found)
+            return {"of_a_dict"} if any(f" on {length['source']}[" in text for text in keys) else set()
         is_alone = all(one.key.kind != "recompile" for one in self._of_function.get(place, []))
         return {"only_last_reason"} if cause in TWO_STATES and group.key.kind != "recompile" and is_alone else set()
 

@@ -113,6 +113,7 @@ PATTERNS = {
     "counts_steps": "a loop runs as often as the number says",
     "names_member": "the line of code names a member of the object's class, as of an enum",
     "cuts_modules": "a list of modules is cut at the number",
+    "of_a_dict": "the container is a dict, whose keys differ as well",
     "looks_up": "a dict is looked up by the text, or filled under it",
     "counts_from_none": "the attribute was None first, and a number later",
     "hinted": "torch's message says what to do",

@@ -155,6 +155,15 @@ def test_the_keys_that_come_and_go_are_all_named() -> None:
     assert "batch.select(...)" in apply and "KeyError" not in apply
 
 
+def test_a_dict_with_fewer_keys_is_no_list_to_pad() -> None:
+    """Keyword arguments that come and go: their number fails as well as a key of theirs, which is one happening."""
+    log = "".join(_block(n, guard) for n, guard in enumerate(["not kw", "KeyError on kw['a']", "KeyError on kw['b']", "len(kw) == 1"], 1))
+    assert {one.advice[0].apply for one in _told(log)} == {
+        "# kw: the same keys in every call, in one order: a, b always (None, or a neutral tensor) or never"
+    }
+    assert _remedies(_told(_block(1, "len(xs) == 1") + _block(2, "KeyError on kw['b']"))[0])[0] == "stable_arg_structure"
+
+
 def test_keys_that_are_data_stay_outside() -> None:
     """A dict with one symbol in each call; its values alone compile once (measured)."""
     advice = _told_alike(_limit_hit([f"list(dict.keys(batch))[0] == 'S{n}'" for n in range(8)]))
