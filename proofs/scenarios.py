@@ -302,8 +302,7 @@ def layers_isolated(after):
         yield one(x), layer(x)
 
 
-@scenario
-def layers_of_widths(after):
+def layers_of(widths, after):
     """Each layer compiled for itself, as is advised for large models, and each of another width."""
 
     class Layer(torch.nn.Module):
@@ -315,10 +314,20 @@ def layers_of_widths(after):
             return self.linear(x).relu()
 
     torch.manual_seed(0)
-    for width in SIZES:
+    for width in widths:
         layer = Layer(width)
         x = torch.ones(2, width)
         yield compiled(layer, **({"isolate_recompiles": True} if after else {}))(x), layer(x)
+
+
+@scenario
+def layers_of_widths(after):
+    yield from layers_of(SIZES, after)
+
+
+@scenario
+def layers_of_usual_widths(after):
+    yield from layers_of(range(8, 104, 8), after)
 
 
 @scenario
@@ -502,6 +511,72 @@ def list_index(after):
         yield by_item(x, torch.tensor(step)) if after else by_number(x, number), x * step
 
 
+def balanced(x):
+    return x / (1 + x)
+
+
+def balanced_often(x, rounds):
+    for _ in range(rounds):
+        x = balanced(x)
+    return x
+
+
+@scenario
+def rounds(after):
+    """A loop is unrolled, and compiled for each number of its rounds; one round, in a loop outside, once."""
+    often, once = compiled(balanced_often), compiled(balanced)
+    for number in range(2, 14):
+        x = y = torch.ones(4)
+        for _ in range(number if after else 0):
+            y = once(y)
+        yield y if after else often(x, number), balanced_often(x, number)
+
+
+@scenario
+def states(after):
+    """A dict of states that the compiled code looks up and fills, against the state passed in and stored outside."""
+    kept, plain = {}, {}
+
+    def by_name(x, name):
+        state = kept.get(name)
+        kept[name] = (torch.zeros_like(x) if state is None else state) + x
+        return kept[name]
+
+    looking_up, adding = compiled(by_name), compiled(lambda x, state: state + x)
+    for number in range(20):
+        name, x = f"sensor-{number % 10}", torch.full((4,), float(number))
+        plain[name] = plain.get(name, torch.zeros(4)) + x
+        if after:
+            kept[name] = adding(x, kept.get(name, torch.zeros(4)))
+        else:
+            looking_up(x, name)
+        yield kept[name], plain[name]
+
+
+class Schedule:
+    """Counts its steps."""
+
+    def __init__(self):
+        self.step, self.rates = None, torch.linspace(1, 0, 20)
+
+    def scaled(self, x):
+        self.step = 0 if self.step is None else self.step + 1
+        return x * self.rates[self.step]
+
+
+SCHEDULE = Schedule()
+
+
+@scenario
+def global_counter(after):
+    """A number that is read through a global is a constant; with the object passed it becomes dynamic."""
+    plain = Schedule()
+    run = compiled((lambda x, schedule: schedule.scaled(x)) if after else (lambda x: SCHEDULE.scaled(x)))
+    for _ in range(12):
+        x = torch.ones(4)
+        yield run(x, SCHEDULE) if after else run(x), plain.scaled(x)
+
+
 class Model:
     """Keeps what it computed, in the compiled code or behind it."""
 
@@ -538,6 +613,16 @@ def dict_keys(after):
         if after or number:
             inputs["mask"] = torch.ones(3)
         yield run(inputs), masked(inputs)
+
+
+@scenario
+def keys_that_are_data(after):
+    """A dict under another name in each call, against its values alone."""
+    doubled, doubled_values = compiled(lambda of: {name: x * 2 for name, x in of.items()}), compiled(lambda values: [x * 2 for x in values])
+    for number in range(12):
+        x = torch.full((4,), float(number))
+        of = {f"SYM{number}": x}
+        yield doubled_values(list(of.values()))[0] if after else doubled(of)[f"SYM{number}"], x * 2
 
 
 @scenario

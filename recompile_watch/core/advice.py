@@ -3,8 +3,7 @@
 A remedy whose text needs something that the log does not show is left out: advice is exact or it is not given.
 """
 
-import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from recompile_watch.core.compile_id import entry_number
@@ -21,21 +20,24 @@ from recompile_watch.core.guard_lines import (
     constraint_line,
     dtype_named,
     grad_line,
+    keys_line,
     layers_before,
     logger_method,
     lr_line,
     missing_module,
     operator_named,
     option_line,
+    own_number,
     reorder_line,
     rooted,
+    source_pattern,
     source_text,
     state_line,
     structure_line,
 )
 from recompile_watch.core.late import pattern
 from recompile_watch.core.models import Model, ModelSetting, where_set
-from recompile_watch.core.patterns import RESUMED, SHARED_WRAPPER, varying_integer
+from recompile_watch.core.patterns import RESUMED, SHARED_WRAPPER
 from recompile_watch.core.remedies import Case, Catalog, Remedy
 from recompile_watch.core.rules import Pattern
 from recompile_watch.core.stack_frames import is_of_a_library
@@ -245,9 +247,9 @@ def _attribute(story: Story) -> str | None:
 
 
 def _variants(story: Story) -> int:
-    """How many values of the guard were seen, the newest included; where a limit was hit, as many entries as it allows and one more."""
+    """How many values were seen, the newest included; at a limit its entries and one more; of a dict's key twice: its entry is not there at first."""
     entries = story.limit if story.limit is not None and story.kind != "recompile" else 0
-    return max(len({guard.text for guard in story.guards}), entries) + 1
+    return (max(len({guard.text for guard in story.guards}), entries) + 1) * (1 + ("looks_up" in story.patterns))
 
 
 def _first_dtype(story: Story) -> str:
@@ -273,6 +275,8 @@ def _clones(story: Story) -> str | None:
 
 def _grad_line(story: Story) -> str | None:
     name = _tensor_name(story)
+    if name is not None and name.startswith("self.") and _function(story) in _OF_MODULES:
+        name = f"{_callee(story)}{name[4:]}"  # where it is called, it is no self
     return grad_line(name, is_parameter="._parameters[" in story.newest) if name else None
 
 
@@ -289,19 +293,6 @@ def _sources(story: Story) -> list[str]:
     if "per_layer_index" in story.patterns and len(set(found)) == 1:  # only the last layer was printed: those before it had their entries
         found = layers_before(found[0], MAX_SOURCES)
     return list(dict.fromkeys(found))[:MAX_SOURCES]
-
-
-def _source_pattern(story: Story, sources: Sequence[str]) -> str | None:
-    """The sources, or for one index of each layer the regular expression that covers all layers (torch 2.9 and later)."""
-    if "per_layer_index" not in story.patterns or not sources:
-        return ",".join(sources) or None
-    varying = varying_integer(list(sources))
-    indices = list(re.finditer(r"\[(\d+)\]", sources[-1]))
-    if varying is None or not indices:
-        return ",".join(sources)
-    number = next((i for i in indices if int(i[1]) == varying[2][-1]), indices[-1])
-    head, tail = re.escape(sources[-1][: number.start()]), re.escape(sources[-1][number.end() :])
-    return f"{head}\\[.*\\]{tail}"
 
 
 def _tensor_name(story: Story) -> str | None:
@@ -363,6 +354,7 @@ MAKERS: dict[str, Callable[[Story], str | None]] = {
     "backend": lambda story: story.backend,
     "hint": lambda story: None if story.hinted else story.hint,  # the line itself is advised
     "fixed_at": lambda story: story.fixed_at,
+    "fixing": lambda story: story.fixed_at or "the code",
     "hinted_config": lambda story: story.hinted if (story.hinted or "").startswith("torch.") else None,
     "hinted_env": lambda story: story.hinted if (story.hinted or "").startswith("TORCH") else None,
     "buckets": lambda story: buckets_for(guard.text for guard in story.guards),
@@ -373,11 +365,13 @@ MAKERS: dict[str, Callable[[Story], str | None]] = {
     "guard": lambda story: story.newest,
     "reason": lambda story: story.reason,
     "attribute": _attribute,
+    "own_number": lambda story: own_number(_attribute(story)),
+    "keys": lambda story: keys_line([guard.text for guard in (*story.guards, *story.others)]),
     "tensor": _tensor_name,
     "mark_dynamic": lambda story: _marks(story, "torch._dynamo.mark_dynamic"),
     "mark_unbacked": lambda story: _marks(story, "torch._dynamo.decorators.mark_unbacked"),
     "sources": lambda story: ",".join(_sources(story)),
-    "source_pattern": lambda story: _source_pattern(story, _sources(story)),
+    "source_pattern": lambda story: source_pattern(_sources(story), is_per_layer="per_layer_index" in story.patterns),
     "variants": lambda story: str(_variants(story)),
     "limit": lambda story: str(_limit(story)),
     "own_limit": lambda story: None if story.is_accumulated else str(_limit(story)),

@@ -59,7 +59,7 @@ KIND_ORDER = (
 )  # fmt: skip
 
 # Advice that there is nothing to do: what calls for a deed is told before it.
-EXPECTED = frozenset({"none_first_automatic_dynamic", "accept_first_step", "accept_graph_break", "accept_wrapper_break"})
+EXPECTED = frozenset({"none_first_automatic_dynamic", "accept_none_once", "accept_first_step", "accept_graph_break", "accept_wrapper_break"})
 
 
 @dataclass(frozen=True, slots=True)

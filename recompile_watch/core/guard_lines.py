@@ -4,10 +4,11 @@ Pure text: which dtype, which state of torch, which object. Nothing here knows o
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 
 from recompile_watch.core.late import pattern
+from recompile_watch.core.patterns import varying_integer
 
 # torch's names of dtypes in guards (c10/core/ScalarType.h) and in Python.
 DTYPES = {
@@ -53,6 +54,13 @@ _STATES = (
     ("CURRENT_DEVICE", "torch.set_default_device('cuda')"),
 )
 _MAX_CODE = 60
+_MAX_KEYS = 12
+_INNER = pattern(r"\._(?!(?:modules|parameters|buffers|orig_mod)\b)\w+(?:\.\w+){2}")
+_OF = r"[\w.\[\]']{1,200}"
+_KEY = pattern(
+    rf"KeyError on (?P<of>{_OF})\['(?P<key>[\w.-]{{1,60}})'\]$|(?:not )?___dict_contains\('(?P<other>[\w.-]{{1,60}})', (?P<holder>{_OF})\)$"
+    rf"|list\(dict\.keys\((?P<whole>{_OF})\)\)\[\d+\] == "
+)
 _LAYER = pattern(r"nn[\\/](?:modules[\\/](?:linear|conv|batchnorm|instancenorm|normalization|rnn)\.py:|functional\.py:\d+ \([^\n]*\bweight\b)")
 # The type that the guard was made for is named from torch 2.14 on.
 TENSOR_EXPECTED = r"to be (?:a tensor type, ?'?|<class '[^'\n]{1,200}'>,) ?but found "
@@ -92,7 +100,7 @@ _STRUCTURE = tuple(
         ),
         (
             r"(?P<name>(?:self|G\['\w+'\]|\w+\.\w+)\.\S+) is (?:not )?None$",
-            "# {name}: set it before the first compiled call, and leave it so; a counter that begins with None is left alone",
+            "# {name}: where it is set once and stays, set it before the first compiled call; a counter that begins with None is left alone",
         ),
         (
             r"(?P<name>\S+) is (?:not )?None$|(?P<left>\S+) == None$",
@@ -270,6 +278,22 @@ def structure_line(guard: str) -> str:
     return f"# {guard}: build this once and reuse it, or replace it by what it holds (a tensor, a number, a tuple of fixed length)"
 
 
+def keys_line(guards: Sequence[str]) -> str:
+    """The keys of a dict that come and go, to be passed always or never; keys that are data stay outside."""
+    found = [match for guard in guards if (match := _KEY.match(guard)) is not None]
+    if not found:
+        return f"# {guards[-1] if guards else 'a dict'}: the same keys in every call, in one order"
+    name = code_name((found[-1]["of"] or found[-1]["holder"] or found[-1]["whole"]).removesuffix("._tensordict")) or "the dict"
+    keys = list(dict.fromkeys(key for match in found if (key := match["key"] or match["other"]) is not None))[:_MAX_KEYS]
+    always = (
+        f": {', '.join(keys)} always (None, or a neutral tensor) or never"
+        if keys
+        else f"; where they are data (an id, a symbol): list({name}.values())"
+    )
+    chosen = f"; or {name}.select(...) with those that are used" if any("._tensordict" in guard for guard in guards) else ""
+    return f"# {name}: the same keys in every call, in one order{always}{chosen}"
+
+
 def layers_before(source: str, most: int) -> list[str]:
     """The source with each smaller last index as well: ``c.k[0]`` and ``c.k[1]`` of ``c.k[1]``."""
     indices = list(re.finditer(r"\[(\d+)\]", source))
@@ -277,6 +301,24 @@ def layers_before(source: str, most: int) -> list[str]:
         return [source]
     last = indices[-1]
     return [f"{source[: last.start()]}[{index}]{source[last.end() :]}" for index in range(min(int(last[1]) + 1, most))]
+
+
+def source_pattern(sources: Sequence[str], *, is_per_layer: bool) -> str | None:
+    """The sources, or for one index of each layer the regular expression that covers all layers (torch 2.9 and later)."""
+    if not is_per_layer or not sources:
+        return ",".join(sources) or None
+    varying = varying_integer(list(sources))
+    indices = list(re.finditer(r"\[(\d+)\]", sources[-1]))
+    if varying is None or not indices:
+        return ",".join(sources)
+    number = next((i for i in indices if int(i[1]) == varying[2][-1]), indices[-1])
+    head, tail = re.escape(sources[-1][: number.start()]), re.escape(sources[-1][number.end() :])
+    return f"{head}\\[.*\\]{tail}"
+
+
+def own_number(name: str | None) -> str | None:
+    """A number that the program itself sets: what lies deep in a private object of a library is no place to write to."""
+    return name if name is None or _INNER.search(name) is None else None
 
 
 def fixing_line(extra: Mapping[str, object]) -> str | None:

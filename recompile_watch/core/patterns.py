@@ -6,7 +6,7 @@ chance.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby, pairwise
 
 from recompile_watch.core.compile_id import parse_compile_id
@@ -33,6 +33,8 @@ _HOOKS = pattern(r"\w_hooks\b")  # registered on a module and taken off again, i
 _OF_PARTS = frozenset({"type_identity", "dict_keys", "container_length", "parameter_size"})
 SHARED_WRAPPER = pattern(r"torch[\\/]_dynamo[\\/]external_utils\.py$")
 _TO_ZERO_OR_ONE = pattern(r" size mismatch at index \d+\. expected \d+, actual [01]\b")
+_EXPECTED = pattern(r" size mismatch at index (?P<dim>\d+)\. expected (?P<size>\d+), actual (?P<other>\d+)")
+WIDTH = 8  # layers' widths are multiples of it; lengths and batches are anything
 _DIMENSION = pattern(r"tensor '.+?' size mismatch at index \d+")
 MAX_FIRST_STEPS = 3  # dimensions that may each take their first step before somebody should look
 _BACKENDS = pattern(r"Cached backend: [^\n]{0,200}?compiler='(?P<cached>[\w.-]+)'.{0,200}?New backend: [^\n]{0,200}?compiler='(?P<new>[\w.-]+)'")
@@ -40,6 +42,8 @@ _BENCHMARK = pattern(r"(?i)(?:^|[\\/_.-])bench(?:marks?|marking|es)?(?:[\\/_.-]|
 _PACKAGE = pattern(r"[\\/](?:site|dist)-packages[\\/](?!torch[\\/])(?P<name>[^\\/]{1,100})")
 _OFFLOAD = pattern(r"[\\/]accelerate[\\/]hooks\.py$")
 _TORCH = pattern(r"[\\/](?:site|dist)-packages[\\/]torch[\\/](?:distributed|nn[\\/]parallel)[\\/]")
+# A number in a closure or a default of a function that is passed: what is read through a global torch takes for a constant, and an integer default.
+_PASSED_NUMBER = pattern(r"(?!G\[)[^\s=]{1,300}(?:\.cell_contents == -?\d+(?:\.\d+)?|__defaults__\[\d+\] == -?\d+\.\d+)$")
 DYNAMIC_BY_ITSELF = frozenset({"size_mismatch", "int_value", "float_value"})
 _KEY_SETS = pattern(r"dispatch key set mismatch\. expected DispatchKeySet\((?P<expected>[^)]*)\), actual DispatchKeySet\((?P<actual>[^)]*)\)")
 _DEVICES = frozenset({"CPU", "CUDA", "HIP", "XPU", "MPS", "HPU", "XLA", "MTIA", "Meta", "PrivateUse1", "IPU", "VE", "Lazy", "Vulkan", "FPGA", "MAIA"})
@@ -61,6 +65,21 @@ def decisive_first(reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:
 def is_of_another_module(guard: Reason) -> bool:
     """True for a guard that fails when the code is called for another module of the same class: another part, or a parameter of another size."""
     return guard.cause in _OF_PARTS and _PART.match(guard.text) is not None and _HOOKS.search(guard.text) is None
+
+
+def is_static_thrice(texts: Iterable[str]) -> bool:
+    """True when three entries each have a size of their own for one dimension of one tensor: torch makes it dynamic in the second."""
+    return len({match["size"] for text in texts if (match := _EXPECTED.search(text)) is not None}) >= MIN_STEPS
+
+
+def are_widths(guards: Sequence[Reason], function: str | None) -> bool:
+    """True for sizes that look like the widths of layers: of the second dimension of a module's input, each a multiple of eight.
+
+    Behind it are the sides of images, which are multiples of eight as well.
+    """
+    sizes = [match for guard in guards if (match := _EXPECTED.search(guard.text)) is not None]
+    is_multiple = all(match["dim"] == "1" and not int(match["size"]) % WIDTH and not int(match["other"]) % WIDTH for match in sizes)
+    return function == "forward" and bool(sizes) and is_multiple
 
 
 def patterns_of(guards: Sequence[Reason], *, function: str | None, worst_process: int, phase: str, file: str | None = None) -> frozenset[str]:
@@ -94,7 +113,8 @@ def patterns_of(guards: Sequence[Reason], *, function: str | None, worst_process
             found.add("growing_value")
     elif len(guards) == 1 and _names_its_entry(guards[0]):
         found.add("per_layer_index")
-    if cause in DYNAMIC_BY_ITSELF and _are_first_steps(guards, worst_process) and not (len(texts) > 1 and "per_layer_index" in found):
+    is_dynamic = cause in DYNAMIC_BY_ITSELF or (cause == "closure_or_global" and all(map(_PASSED_NUMBER.match, texts)))
+    if is_dynamic and _are_first_steps(guards, worst_process) and not (len(texts) > 1 and "per_layer_index" in found):
         found.add("first_dynamic_step")
         if any(_TO_ZERO_OR_ONE.search(text) for text in texts):
             found.add("to_zero_or_one")

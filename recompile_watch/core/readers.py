@@ -7,6 +7,7 @@ from itertools import chain
 from recompile_watch.core.causes import parse_reason
 from recompile_watch.core.events import Reason
 from recompile_watch.core.exception_text import MAX_MESSAGE, hint_of, what_is_wrong, with_detail
+from recompile_watch.core.guarded_code import guarded_code
 from recompile_watch.core.late import pattern
 from recompile_watch.core.prefix_grammar import GLOG
 from recompile_watch.core.records import Record
@@ -26,9 +27,6 @@ _QUOTED = pattern(
 )
 _PRESSED = pattern(rb"^ ?(?:\.\.\.|\xe2\x80\xa6) (?P<guard>[^`\"\n]{2,300})")
 _MISS = pattern(rb"Cache miss due to (?:[^\n]{1,300}? previous key sizes=\[[\d,]*\]|[^\n]{1,300})")
-# Behind a guard on a number that was dynamic until the code fixed it: what fixed it, torch's own second place (torch/_guards.py: SLoc).
-_FIXED = pattern(rb"\((?P<code>[^()\s]{1,200}\.py:\d+ in \w+)\)\s*$")
-_MAX_FIXED = 300
 
 
 class Reasons:
@@ -80,7 +78,7 @@ def _read_recompile(source: str, reasons_of: Reasons, record: Record, fields: Fi
     if record.cut and record.unterminated and lines and _NO_GUARD_YET.fullmatch(lines[-1].strip()) is not None:
         lines = lines[:-1]
     reasons += reasons_of.on(lines, function)
-    fields = {**fields, **_fixed_by(next((line for line in lines if line.lstrip().startswith(b"- ")), b""))}
+    fields = {**fields, **guarded_code(next((line for line in lines if line.lstrip().startswith(b"- ")), b""))}
     if any(reason.entry is not None for reason in reasons):  # then the others are lines of a user stack
         reasons = [reason for reason in reasons if reason.entry is not None]
     is_sure = bool(reasons or (fields.get("file") and fields.get("line_no")) or record.head.torch or record.unterminated)
@@ -98,13 +96,6 @@ def _read_recompile(source: str, reasons_of: Reasons, record: Record, fields: Fi
     if fields["line_no"] is None and GLOG.match(record.head.torch) is not None:  # there torch prints no path without the line
         partial, fields["file"] = partial or fields["file"] is not None, None
     return [sighting(source, record, fields, reasons=tuple(reasons), partial=partial)]
-
-
-def _fixed_by(line: bytes) -> dict[str, object]:
-    """What fixed the number that a guard is on, as a field of the event; nothing for any other guard."""
-    guard, _, comment = line.partition(b"(HINT: ")[0].partition(b"# ")
-    fixed = _FIXED.search(comment[-_MAX_FIXED:]) if b" == " in guard else None
-    return {} if fixed is None else {"fixed_by": decode(fixed["code"])}
 
 
 def _reasons_on_head(rest: bytes) -> list[bytes]:
@@ -146,7 +137,7 @@ def _read_limit_hit(source: str, reasons_of: Reasons, record: Record, fields: Fi
         text = re.split(r"\s+(?:User stack trace:|[Tt]o log all recompilation|[Tt]o diagnose recompilation)", whole, maxsplit=1)[0].strip(" *")
         items = re.findall(r"\"([^\"]+)\"|'((?:[^'\\]|\\.)+)'", text) if text.startswith("[") else []
         reasons = tuple(parse_reason(a or b, function) for a, b in items) or (parse_reason(text, function),)
-        fields |= _fixed_by(text.encode())
+        fields |= guarded_code(text.encode())
     partial = any(fields.get(name) is None for name in record.rule.needs) or (not record.ended and (record.cut or not reasons))
     return [sighting(source, record, fields, reasons=reasons, partial=partial)]
 

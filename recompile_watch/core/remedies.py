@@ -25,7 +25,7 @@ PLACEHOLDERS = frozenset(
         "callee", "holder", "structure", "state_line", "dtype", "lr_line", "clones", "grad_line", "to_gpu", "operator", "reorder_line", "method",
         "module", "config_module",
         "broken_on", "buckets", "padded", "backend", "hint", "hinted_config", "hinted_env", "constraint_line", "check_line", "option_line",
-        "own_call", "compiled_at", "own_limit", "limit_key", "old_limit_key", "fixed_at",
+        "own_call", "compiled_at", "own_limit", "limit_key", "old_limit_key", "fixed_at", "fixing", "keys", "own_number",
     }
 )  # fmt: skip
 KINDS = ("env", "config", "kwarg", "code", "ops")
@@ -36,7 +36,8 @@ PATTERNS = frozenset(
         "of_package", "was_dynamic", "stays_static", "only_last_reason",
         "limit_raised_elsewhere", "cascade", "other_parameter_sizes", "learned_again",
         "beside_the_model", "shared_wrapper", "raised", "other_device", "inference_tensor", "autocast_keys", "lazy_view", "foreign_backend",
-        "fixed_by_code", "several_modules",
+        "fixed_by_code", "several_modules", "counts_steps", "looks_up", "counts_from_none", "names_member",
+        "may_be_widths", "cuts_modules", "of_a_dict",
         "hinted", "setting_hinted", "asserts", "branches", "draws_numbers", "picks_experts", "steps_optimizer", "training_step",
         "own_call", "entered_package", "many_in_package", "lightning_step", "offload_hooks",
     }

@@ -17,8 +17,10 @@ from recompile_watch.core.patterns import (
     MIN_STEPS,
     RESUMED,
     TWO_STATES,
+    are_widths,
     is_of_a_wrapper,
     is_of_another_module,
+    is_static_thrice,
     package_of,
     patterns_of,
 )
@@ -39,6 +41,8 @@ _NEW_SOURCE = pattern(
 )
 _OF_LIGHTNING = pattern(r" in (?:training|validation|test|predict)_step$")  # what a LightningModule calls its steps
 _OF_TRAINING = pattern(r"\b(?:GradScaler|Optimizer|LRScheduler|\w{1,40}LR)\.\w{1,40}$")
+_LENGTH = pattern(r"(?:not |len\()(?P<source>[^\s()]{1,300})(?:\) |$)")
+_NONE = pattern(r"(?P<source>\S+) is (?:not )?None$")
 _ON_WHAT = pattern(r"(?s)(?:\. expected | == |: ).*$")  # behind what a guard is on
 _RECOMPILES = ("recompile", LIMIT_KIND, "recompile_limit_error")
 
@@ -96,6 +100,7 @@ class Stories:
         patterns = patterns_of(guards, function=group.key.function, worst_process=group.worst_process, phase=group.phase, file=first.file)
         hinted, fixed_at, called_from = self._hinted(first), self._fixed_at(group), self._called_from(group)
         patterns |= self._at_place(group, called_from) | self._wider_patterns(group, hinted) | self._on_sizes(group, guards, fixed_at)
+        patterns -= {"first_dynamic_step"} if "stays_static" in patterns and self._is_static((group.key.function, group.key.file)) else set()
         model = self._catalog.model(self._catalog.models.of(first))
         resumed = RESUMED.search(group.key.function or "")
         setting = text_or_none(first.extra.get("setting"))
@@ -178,6 +183,8 @@ class Stories:
             return ()
         best = self._best((group.key.function, group.key.file))
         found = best.get(self._subject(newest[0]), ())
+        if group.key.kind != "recompile" and newest[0].text not in {guard.text for guard in found}:
+            found = (*found, newest[0])  # what was refused made no entry
         if group.key.kind == "recompile" or newest[0].cause not in TWO_STATES:
             return found
         many = [guards for guards in best.values() if guards[-1].cause not in TWO_STATES and _distinct(guards) > _distinct(found)]
@@ -194,8 +201,8 @@ class Stories:
         """The guards of the same class on which the same function failed beside these: further sizes, numbers, dtypes."""
         if not guards or group.key.kind not in _RECOMPILES:
             return ()
-        cause = guards[-1].cause
-        alike = self._on_what((group.key.function, group.key.file)).get(cause, {})
+        cause, of_function = guards[-1].cause, self._on_what((group.key.function, group.key.file))
+        alike = of_function.get(cause, {}) | (of_function.get("dict_keys", {}) if cause == "container_length" else {})
         least = 2 if cause in DYNAMIC_BY_ITSELF and group.key.kind == "recompile" else 1  # one change of a size is torch's own step
         return tuple(guard for found in alike.values() if len(found) >= least for guard in found.values())
 
@@ -240,13 +247,23 @@ class Stories:
             symbolic = self._on_what(place).get("symbolic_shape", {})
             if any(f"{match['source']}.size()[" in text for found in symbolic.values() for text in found):
                 return {"was_dynamic"}
-            return {"stays_static"} if _distinct(guards) >= MIN_STEPS else set()
+            is_static = _distinct(guards) >= MIN_STEPS or self._is_static(place)
+            may_be_widths = are_widths(guards, group.key.function) and (is_static or group.key.kind != "recompile")
+            return ({"stays_static"} if is_static else set()) | ({"may_be_widths"} if may_be_widths else set())
+        if cause == "container_length" and (length := _LENGTH.match(guards[-1].text)) is not None:
+            keys = (text for found in self._on_what(place).get("dict_keys", {}).values() for text in found)
+            return {"of_a_dict"} if any(f" on {length['source']}[" in text for text in keys) else set()
         is_alone = all(one.key.kind != "recompile" for one in self._of_function.get(place, []))
         return {"only_last_reason"} if cause in TWO_STATES and group.key.kind != "recompile" and is_alone else set()
 
+    def _is_static(self, place: tuple[str | None, str | None]) -> bool:
+        """Whether a size of the function keeps getting entries of its own, so that no size of it takes a first step only."""
+        return any(map(is_static_thrice, self._on_what(place).get("size_mismatch", {}).values()))
+
     def _fixed_at(self, group: Group) -> str | None:
-        """The line that fixes the size which a recompile is about; of a limit hit one that a recompile of its function was about."""
-        groups = [group] if group.key.kind == "recompile" else self._of_function.get((group.key.function, group.key.file), [])
+        """The line that fixes what a recompile is about; of a limit hit one that a recompile of its function was about."""
+        same = self._of_function.get((group.key.function, group.key.file), [])
+        groups = [group] if group.key.kind == "recompile" else [one for one in same if _cause(one) == _cause(group)]
         lines = (fixing_line(event.extra) for one in groups for event in (one.last, one.first))
         return next((line for line in lines if line is not None), None)
 
@@ -256,9 +273,16 @@ class Stories:
         is_one = any(is_of_another_module(guard) for on_what in alike for guards in on_what.values() for guard in guards.values())
         return {"several_modules"} if is_one else set()
 
+    def _began_as_none(self, group: Group) -> set[str]:
+        """Whether what was None holds a number later, on which a function of the same file fails."""
+        none = _NONE.match(group.guards[-1].text) if group.guards else None
+        alike = (self._on_what(place) for place in self._of_function if place[1] == group.key.file) if none is not None else ()
+        numbers = (text for of in alike for found in of.values() for text in found.get(none["source"] if none else "", ()))
+        return {"counts_from_none"} if any(" == " in text for text in numbers) else set()
+
     def _wider_patterns(self, group: Group, hinted: str | None) -> set[str]:
         """The patterns that only other groups show. hinted: the line that a hint says to set."""
-        found = self._of_several(group)
+        found = self._of_several(group) | self._began_as_none(group)
         may_be_threads = self._torch.end is None or self._torch.end > THREAD_LOCAL_SINCE
         if group.has_raised:
             found.add("raised")

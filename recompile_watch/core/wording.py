@@ -95,6 +95,7 @@ PATTERNS = {
     "many_in_package": "the package breaks the graph at four places or more",
     "was_dynamic": "torch had made the size dynamic, and the code fixed it",
     "stays_static": "three sizes each got a compile of their own",
+    "may_be_widths": "the sizes may be widths of layers: multiples of eight, of the second dimension of a module's input",
     "only_last_reason": "the log shows no other reason",
     "gradient_output": "the tensor is a gradient that the recorded backward made",
     "few_variants": "there is room for more variants, and no limit was hit",
@@ -110,6 +111,12 @@ PATTERNS = {
     "foreign_backend": "the backend is not one of torch's",
     "several_modules": "several modules share the code, and differ in their parts",
     "fixed_by_code": "torch had made the number or size dynamic, and the code fixed it",
+    "counts_steps": "a loop runs as often as the number says",
+    "names_member": "the line of code names a member of the object's class, as of an enum",
+    "cuts_modules": "a list of modules is cut at the number",
+    "of_a_dict": "the container is a dict, whose keys differ as well",
+    "looks_up": "a dict is looked up by the text, or filled under it",
+    "counts_from_none": "the attribute was None first, and a number later",
     "hinted": "torch's message says what to do",
     "setting_hinted": "torch's message names the setting that helps",
     "asserts": "the line of code is an assert",
@@ -187,8 +194,9 @@ def _recompile_means(group: Group) -> str:
     if newest is not None and _OFTEN_NONE.search(newest.text):
         return "One compile with the object and one without it: two at most, which is usually fine."
     line = fixing_line(group.last.extra) or fixing_line(group.first.extra)
-    if line is not None:
-        return f"torch had made the size dynamic, and {line} fixes it: each size compiles again, up to the recompile limit."
+    if line is not None and newest is not None and (newest.cause == "size_mismatch" or group.last.extra.get("fixed_by")):
+        what = "size" if newest.cause == "size_mismatch" else "number"
+        return f"torch had made the {what} dynamic, and {line} fixes it: each {what} compiles again, up to the recompile limit."
     if newest is not None and _is_on_a_number(newest):
         return "Each side of a condition on a number that torch made dynamic needs a graph of its own, which is normal."
     return cause_means(newest.cause if newest is not None else "empty")

@@ -32,6 +32,8 @@ EXAMPLES = {
     "structure": "# config: make the object once and pass the same one in every call, or pass what it holds (a tensor, a number)",
     "state_line": "# what the guard names: the same at warm-up and in use; put `with torch.autocast(...)` inside the compiled function",
     "lr_line": "for group in optimizer.param_groups: group['lr'] = torch.tensor(group['lr'])  # once, right behind the optimizer",
+    "keys": "# batch: the same keys in every call, in one order: mask always (None, or a neutral tensor) or never", "own_number": "self.index",
+    "fixing": "app/model.py:13 (return self.layers[index](x))",
     "own_limit": "16", "fixed_at": "app/model.py:13 (if n not in self.tables:)",
     "clones": "y = y.clone()", "grad_line": "x = x.detach()  # where no gradient is wanted",
     "constraint_line": "torch._dynamo.maybe_mark_dynamic(x, 0)",

@@ -1,0 +1,100 @@
+"""The line of code that needed a guard, as torch names it behind the guard: ``n == 3  # for _ in range(n):  # model.py:5 in f``.
+
+Says what that line does with the value, where this decides what helps: a loop counts to it, a dict is looked up by it.
+"""
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+
+from recompile_watch.core.late import pattern
+from recompile_watch.core.sightings import decode
+
+# Behind the code and its place, where the value was dynamic until the code fixed it: torch's own place (torch/_guards.py: SLoc).
+_FIXED = pattern(rb"\((?P<code>[^()\s]{1,200}\.py:\d+ in \w+)\)\s*$")
+_PLACE = pattern(rb"(?P<place>[^\s()]{1,200}\.py:\d+) in ")
+_VALUE = pattern(rb"(?:^|[-:] {1,9})(?P<source>[A-Za-z_][^\s=()]{0,300}) == (?:(?P<text>['\"])|-?\d+\s*$)")
+_LENGTH = pattern(rb"(?:^|[-:] {1,9})(?:not |len\()(?P<source>[A-Za-z_][^\s=()]{0,300})(?:\) [!=]= \d+)?\s*$")
+_LAST_NAME = pattern(rb"(?<!\w)(?!cell_contents$)(\w+)(?:'\])?$")
+_NAME_IN_HINT = pattern(rb'\(HINT: guard on "(\w{1,100})"\)')
+_COUNTS = pattern(rb"\brange\(|\bwhile\b")
+# A key of a dict; what is called at once is a function or a module, of which a program has few.
+_LOOKS_UP = pattern(
+    rb"(?:\.(?:get|setdefault|pop)\(|\[) {0,9}(?:[\w.]{0,200}\.)?(?P<key>\w+) {0,9}(?:[,)]|\])(?! {0,9}\()"
+    rb"|(?<![\w.])(?:[\w.]{0,200}\.)?(?P<member>\w+) (?:not )?in (?!range\b)[A-Za-z_]"
+)
+_MEMBER = pattern(rb", type=<class '(?:[\w.<>]{1,200}\.)?(?P<type>\w{1,100})'>")
+_CONTAINER = b"nn/modules/container.py:"  # a ModuleDict has its modules from the beginning
+_CUTS_MODULES = b"self.__class__("  # a slice of a ModuleList or Sequential is a new one
+_MAX = 300
+_REMEMBERED_BYTES = 512  # of a line; a longer one is read again
+
+
+def guarded_code(reason: bytes) -> Mapping[str, object]:
+    """What the line behind a guard on a number or text tells, as fields of the event; nothing for any other guard.
+
+    reason: ``guard  # code  # place``, as torch prints it.
+    """
+    return _remembered(reason) if len(reason) <= _REMEMBERED_BYTES else _read(reason)
+
+
+def _read(reason: bytes) -> Mapping[str, object]:
+    known, hint, name = reason.partition(b"(HINT: ")
+    guard, _, comment = known.partition(b"# ")
+    if b"___check_obj_id(" in guard:
+        return _member(guard, comment)
+    if b"= " not in guard and b"not " not in guard:
+        return {}
+    fixed = _FIXED.search(comment[-_MAX:]) if b" == " in guard else None
+    fields: dict[str, object] = {} if fixed is None else {"fixed_by": decode(fixed["code"])}
+    value, length = _VALUE.search(guard[:_MAX]), _LENGTH.search(guard[:_MAX])
+    code, _, place = comment[: 2 * _MAX].rpartition(b"# ")
+    at = _PLACE.match(place)
+    if at is None or (value is None and length is None):
+        return fields
+    code = code.strip()
+    if value is not None:
+        does = _does(code, _name(value["source"], hint + name), at["place"], is_text=value["text"] is not None)
+    else:
+        does = _looked_up(code, _name(length["source"], b"")) if length is not None else None
+    fields |= {"statement": does} if does is not None else {}
+    return fields | {"fixed_at": decode(at["place"]), "fixed_code": decode(code)} if fields else {}
+
+
+def _does(code: bytes, name: bytes | None, place: bytes, *, is_text: bool) -> str | None:
+    """What a line of code does with the value of this name; None for the name where the log does not show it."""
+    if _CONTAINER in place:
+        return "cuts_modules" if not is_text and _CUTS_MODULES in code else None
+    if not is_text:
+        counts = _COUNTS.search(code)
+        until = code[counts.start() :].partition(b":")[0] if counts is not None else b""
+        is_it = bool(until) and (name is None or re.search(rb"\b%s\b" % re.escape(name), until) is not None)
+        return "counts_steps" if is_it else None
+    keys = (match["key"] or match["member"] for match in _LOOKS_UP.finditer(code) if not code[: match.start()].endswith(b"for "))
+    return "looks_up" if name in keys else None
+
+
+def _looked_up(code: bytes, name: bytes | None) -> str | None:
+    """Whether the line looks an entry of the container of this name up that may be missing, as of a dict that the code fills."""
+    if name is None:
+        return None
+    kept = re.escape(name)
+    container = rb"(?<!\w)%s\.(?:get|setdefault)\(| in (?:[\w.]{1,200}\.)?%s(?!\w)" % (kept, kept)
+    found = re.search(container, code)
+    return "looks_up" if found is not None and b"for " not in code[: found.start()] else None
+
+
+def _member(guard: bytes, comment: bytes) -> dict[str, object]:
+    """Whether the line names a member of the object's own class: an enum has no others."""
+    member = _MEMBER.search(guard[-_MAX:])
+    is_named = member is not None and re.search(rb"\b%s\.[A-Za-z_]" % member["type"], comment[:_MAX]) is not None
+    return {"statement": "names_member"} if is_named else {}
+
+
+def _name(source: bytes, hint: bytes) -> bytes | None:
+    """What the line calls the value: the last name of the guard's source; of a closure's cell torch tells it in a hint."""
+    named = _NAME_IN_HINT.match(hint) or _LAST_NAME.search(source)
+    return named[1] if named is not None else None
+
+
+_remembered = lru_cache(maxsize=4096)(_read)  # a storm repeats few guards very often

@@ -1,0 +1,200 @@
+"""Tests of what is said about numbers, texts, keys and attributes: what a loop, a dict or a global makes of them decides the remedy."""
+
+from __future__ import annotations
+
+import pytest
+
+from recompile_watch.core.advice import Advice
+from recompile_watch.core.findings import Finding
+from tests.core.test_advice import GUARD, _block, _hit, _told
+
+FIXED = " (_dynamo/variables/tensor.py:2606 in evaluate_expr)"
+LIMIT = "recompile_limit"
+
+
+def _limit_hit(guards: list[str]) -> str:
+    """A recompile for each guard but the last one, which the limit of eight refused."""
+    return "".join(_block(n, guard) for n, guard in enumerate(guards, 1)) + _hit(len(guards), LIMIT, f"0/{len(guards) - 1}: {guards[-1]}")
+
+
+def _told_alike(log: str) -> tuple[Advice, ...]:
+    """The advice of the limit's finding; that of the recompiles has the same remedies."""
+    hit, recompiles = _told(log)[:2]
+    assert (hit.kind, recompiles.kind) == ("recompile_limit_hit", "recompile")
+    assert _remedies(hit) == _remedies(recompiles)
+    return hit.advice
+
+
+def _remedies(finding: Finding) -> list[str]:
+    return [one.remedy for one in finding.advice]
+
+
+def test_a_text_that_keys_a_dict_of_state_is_looked_up_outside() -> None:
+    """Each text compiles with its entry and without: eight of them do not fit in a limit of sixteen (measured)."""
+    advice = _told_alike(_limit_hit([f"req.sensor == 'b{n}'  # h = self.state.get(req.sensor)  # srv/m.py:38 in forward" for n in range(8)]))
+    assert [one.remedy for one in advice][:2] == ["pass_the_entry", "recompile_limit_kwarg"]
+    assert advice[0].apply.startswith("# srv/m.py:38 (h = self.state.get(req.sensor)): look it up where the function is called")
+    assert "recompile_limit=24" in advice[1].apply and "at least 18" in (advice[1].caution or "")
+
+
+def test_a_dict_that_the_code_fills_is_no_list_to_pad() -> None:
+    """Where the dict is a local or a closure's, its length fails first (measured)."""
+    advice = _told_alike(_limit_hit([f"len(kept) == {n}  # state = kept.get(name)  # srv/m.py:9 in f" for n in range(1, 9)]))
+    assert [one.remedy for one in advice] == ["pass_the_entry", "fill_outside", "exclude_from_compile"]
+
+
+def test_a_text_that_picks_a_module_needs_a_higher_limit() -> None:
+    """A ModuleDict has as many as it was made with."""
+    line = "return self._modules[key]  # nn/modules/container.py:555 in __getitem__"
+    advice = _told_alike(_limit_hit([f"task == 't{n}'  # {line}" for n in range(8)]))
+    assert advice[0].apply == "torch.compile(..., recompile_limit=16)"
+
+
+def test_a_depth_that_cuts_a_list_of_modules_needs_a_higher_limit() -> None:
+    """There are as many as modules; a dynamic number does not help (measured)."""
+    line = "return self.__class__(list(self._modules.values())[idx])  # nn/modules/container.py:384 in __getitem__"
+    advice = _told_alike(_limit_hit([f"self.depth == {n}  # {line}" for n in range(1, 9)]))
+    assert [one.remedy for one in advice] == ["recompile_limit_kwarg", "raise_recompile_limit", "exclude_from_compile"]
+
+
+@pytest.mark.parametrize("line", ["for _ in range(n):", "while i < n:"])
+@pytest.mark.parametrize("source", ["n", "self.n"])
+def test_a_loop_is_written_outside(source: str, line: str) -> None:
+    """A loop is unrolled: passed as a tensor or marked as dynamic its number compiles each time (measured)."""
+    advice = _told_alike(_limit_hit([f"{source} == {n}  # {line}  # srv/m.py:5 in f{FIXED}" for n in range(2, 10)]))
+    assert advice[0].remedy == "loop_outside" and f"srv/m.py:5 ({line})" in advice[0].apply
+    assert not {"tensor_wrap_scalar", "dynamic_sources_env", "allow_unspec_int_on_nn_module", "recompile_limit_kwarg"} & {
+        one.remedy for one in advice
+    }
+
+
+def test_a_loop_in_a_closure_may_have_a_limit() -> None:
+    """There are as many numbers as functions; the same function at module level compiles as often (measured)."""
+    guards = [f"rule.__closure__[1].cell_contents == {n}  # for _ in range(rounds):  # srv/m.py:16 in rule{FIXED}" for n in range(1, 9)]
+    advice = _told_alike(_limit_hit(guards))
+    assert [one.remedy for one in advice][:2] == ["loop_outside", "recompile_limit_kwarg"]
+    assert "the number dynamic, and srv/m.py:16 (for _ in range(rounds):) fixes it: each number compiles" in _told(_limit_hit(guards))[1].consequence
+
+
+@pytest.mark.parametrize(
+    ("guard", "first"),
+    [
+        ("f.__closure__[0].cell_contents == 2", "none_first_automatic_dynamic"),  # measured: eleven closures, 1 recompile
+        ("f.__closure__[0].cell_contents == 0.5", "none_first_automatic_dynamic"),
+        ("f.__defaults__[0] == 0.5", "none_first_automatic_dynamic"),
+        ("f.__defaults__[0] == 2", "stable_arg_structure"),  # measured: 7 recompiles and a limit hit
+        ("G['f'].__closure__[0].cell_contents == 2", "stable_arg_structure"),
+        ("f.__closure__[0].cell_contents == 'm0'", "warmup"),
+    ],
+)
+def test_a_closure_s_number_becomes_dynamic(guard: str, first: str) -> None:
+    """As an argument's does, when the function comes with an argument; an integer default and a global's number do not (torch's own rule)."""
+    assert _remedies(_told(_block(1, guard))[0])[0] == first
+
+
+def test_texts_in_closures_need_a_higher_limit() -> None:
+    """Passed as an argument a text compiles as often."""
+    advice = _told_alike(_limit_hit([f"f.__closure__[0].cell_contents == 'm{n}'" for n in range(8)]))
+    assert [one.remedy for one in advice][:2] == ["recompile_limit_kwarg", "raise_recompile_limit"]
+
+
+def test_a_counter_of_a_global_object_is_passed() -> None:
+    """torch takes a global's integer for a constant; as a tensor it is fixed again where it is an index (measured)."""
+    advice = _told_alike(_limit_hit([f"G['s'].i == {n}  # if s.i is None: s.i = 0  # srv/m.py:6 in step" for n in range(1, 9)]))
+    assert [one.remedy for one in advice][:2] == ["pass_as_argument", "dynamic_sources_env"]
+    assert advice[0].apply.startswith("# s.i: call f with it, or with the object that holds it")
+
+
+@pytest.mark.parametrize(("later", "remedies"), [(True, ["accept_none_once"]), (False, ["accept_none_once", "stable_arg_structure"])])
+def test_an_attribute_that_begins_as_none(later: bool, remedies: list[str]) -> None:
+    """Set before the first call, a counter changes all the same: a scheduler ran into the limit so (measured)."""
+    log = _block(1, "self._step_index is None") + (_block(2, "self._step_index == 1") if later else "")
+    none = next(one for one in _told(log) if one.cause == "object_identity")
+    assert _remedies(none) == remedies
+    assert not any("leave it so" in one.apply for one in none.advice)
+
+
+def test_an_argument_that_is_none_is_no_attribute() -> None:
+    """The caller passes it or not."""
+    assert _remedies(_told(_block(1, "mask is None"))[0])[0] == "stable_arg_structure"
+
+
+def test_a_size_beside_one_that_stays_static_is_no_first_step() -> None:
+    """dynamic=False holds for all of them: one advice, not two."""
+    log = "".join(_block(n, GUARD.format("x", 0, 3 + n, 4 + n)) for n in range(1, 5)) + _block(5, GUARD.format("y", 0, 4, 5))
+    told = [one for one in _told(log) if one.cause == "size_mismatch"]
+    assert len(told) == 2 and told[0].advice[0] == told[1].advice[0] and told[0].advice[0].remedy == "remove_dynamic_false"
+
+
+def test_a_cache_that_stays_static_may_not_be_dynamic() -> None:
+    """A cache of its own for each request, under dynamic=False: a mark raises, for other tensors have its size as well (measured)."""
+    guards = [GUARD.format("kwargs['past_key_values'].layers[0].keys", 2, 18 + n, 19 + n) for n in range(0, 16, 2)]
+    remedies = [one.remedy for one in _told_alike(_limit_hit(guards))]
+    assert remedies[:2] == ["static_cache", "remove_dynamic_false"] and remedies[-1] == "mark_dynamic"
+
+
+@pytest.mark.parametrize(
+    ("dim", "step", "function", "first"),
+    [
+        (1, 8, "forward", "isolate_recompiles"), (0, 8, "forward", "remove_dynamic_false"), (2, 8, "forward", "remove_dynamic_false"),
+        (1, 9, "forward", "remove_dynamic_false"), (1, 8, "f", "remove_dynamic_false"),
+    ],
+)  # fmt: skip
+def test_widths_of_layers_look_like_dynamic_false(dim: int, step: int, function: str, first: str) -> None:
+    """One torch.compile for each of ten layers: nothing but their widths tells it (measured; two public threads)."""
+    log = _limit_hit([GUARD.format("x", dim, step * n, step * n + step) for n in range(1, 9)])
+    advice = _told_alike(log.replace("function f ", f"function {function} ").replace("'f'", f"'{function}'"))
+    assert advice[0].remedy == first and "remove_dynamic_false" in [one.remedy for one in advice][:2]
+
+
+def test_the_keys_that_come_and_go_are_all_named() -> None:
+    """One of them alone passed always cures nothing (measured)."""
+    log = _limit_hit([f"KeyError on batch._tensordict['{key}']" for key in ("goal", "mask", "camera", "lidar", "depth", "pose", "flow", "text")])
+    apply = _told_alike(log)[0].apply
+    assert apply.startswith("# batch: the same keys in every call, in one order: goal, mask, camera, lidar, depth, pose, flow, text always")
+    assert "batch.select(...)" in apply and "KeyError" not in apply
+
+
+def test_a_dict_with_fewer_keys_is_no_list_to_pad() -> None:
+    """Keyword arguments that come and go: their number fails as well as a key of theirs, which is one happening."""
+    log = "".join(_block(n, guard) for n, guard in enumerate(["not kw", "KeyError on kw['a']", "KeyError on kw['b']", "len(kw) == 1"], 1))
+    assert {one.advice[0].apply for one in _told(log)} == {
+        "# kw: the same keys in every call, in one order: a, b always (None, or a neutral tensor) or never"
+    }
+    assert _remedies(_told(_block(1, "len(xs) == 1") + _block(2, "KeyError on kw['b']"))[0])[0] == "stable_arg_structure"
+
+
+def test_keys_that_are_data_stay_outside() -> None:
+    """A dict with one symbol in each call; its values alone compile once (measured)."""
+    advice = _told_alike(_limit_hit([f"list(dict.keys(batch))[0] == 'S{n}'" for n in range(8)]))
+    assert "list(batch.values())" in advice[0].apply and "S7" not in advice[0].apply
+
+
+def test_a_member_of_an_enum_is_one_object() -> None:
+    """Twelve members under a limit of 16: 11 recompiles and no limit hit (measured); there is nothing to make only once."""
+    guards = [f"___check_obj_id(kind, 14{n}), type=<class '__main__.Kind'>  # if kind is Kind.K3: return x + 1  # srv/m.py:6 in f" for n in range(8)]
+    assert _told_alike(_limit_hit(guards))[0].apply == "torch.compile(..., recompile_limit=16)"
+    assert _remedies(_told(_block(1, guards[0]))[0])[0] == "warmup"
+
+
+def test_nobody_writes_into_a_library_s_inner_object() -> None:
+    """A counter of lightning's loops, reached through the module's trainer; the module's own is the program's."""
+    inner = _told(_block(1, "self._trainer.fit_loop.total.completed == 1"))[0]
+    own = _told(_block(1, "self._count == 1") + _block(2, "self._count == 2") + _block(3, "self._count == 3"))[0]
+    assert "tensor_wrap_scalar" not in _remedies(inner) and "tensor_wrap_scalar" in _remedies(own)
+
+
+def test_the_limit_s_advice_is_about_the_guard_that_was_refused() -> None:
+    """The entry before it was made."""
+    guard = "tensor 'self._modules['blocks']._modules['{}']._parameters['bias']' requires_grad mismatch. expected requires_grad=0"
+    log = _limit_hit([guard.format(n) for n in range(9, 1, -1)]).replace("function f ", "function forward ").replace("'f'", "'forward'")
+    hit = _told(log)[0]
+    (line,) = [one.apply for one in hit.advice if one.remedy == "keep_requires_grad_consistent"]
+    assert line.startswith("model.blocks[2].bias.requires_grad_(")
+
+
+def test_one_happening_is_critical_once() -> None:
+    """torch warns of the limit, then it raises: the exception is what failed."""
+    error = "torch._dynamo.exc.FailOnRecompileLimitHit: recompile_limit reached with fullgraph=True.\n"
+    told = _told(_hit(8, LIMIT, "0/7: prompt == 'b'") + error)
+    assert [(one.kind, one.severity) for one in told] == [("recompile_limit_error", "critical"), ("recompile_limit_hit", "warning")]
