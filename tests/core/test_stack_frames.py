@@ -246,3 +246,14 @@ def test_compiled_code_that_raised_is_the_place() -> None:
     error = "torch._dynamo.exc.BackendCompilerFailed: backend='fold' raised:\nAttributeError: 'str' object has no attribute '__name__'\n"
     (event,) = events_of_bytes((CALLED.format(code="step(x)") + entered + made + error).encode(), "-")
     assert (event["function"], event["file"], event["line_no"]) == (None, FILE, 4) and "called_from" not in event
+
+
+def test_the_place_of_what_ray_hands_on_is_in_its_worker() -> None:
+    """Behind the driver's stack stands the worker's, without a header of its own."""
+    driver = (
+        f'  File "{FILE}", line 40, in main\n    ray.get(ref)\n  File "{V}/../ray/_private/worker.py", line 919, in get_objects\n    raise value\n'
+    )
+    handed_on = "ray.exceptions.RayTaskError(InductorError): \x1b[36mray::Worker.step()\x1b[39m (pid=811, ip=10.0.0.2, actor_id=ab)\n"
+    worker = f'  File "/srv/bot/worker.py", line 22, in step\n    return self.compiled(batch)\n{COMPILED}'
+    (event,) = events_of_bytes(f"Traceback (most recent call last):\n{driver}{handed_on}{worker}{NO_COMPILER}".encode(), "-")
+    assert event["called_from"] == "/srv/bot/worker.py:22 in step"
