@@ -164,7 +164,7 @@ class Wording:
         has_line = first.line_no is not None
         rules = self.rules_for(_worst(group))
         plain = next((rule for rule in rules if rule.id == f"torch.{key.kind}"), rules[0] if rules else None)  # what holds for the kind in general
-        severity = "warning" if is_raised else self.severity(group, headroom)  # the exception is a critical finding of its own
+        severity = self.severity(group, headroom)
         filling = _filling(group, headroom) if severity == "warning" else ""
         rule_title, rule_why = (plain.title, plain.why) if plain else (None, None)
         return Finding(
