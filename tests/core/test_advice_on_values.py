@@ -191,10 +191,3 @@ def test_the_limit_s_advice_is_about_the_guard_that_was_refused() -> None:
     hit = _told(log)[0]
     (line,) = [one.apply for one in hit.advice if one.remedy == "keep_requires_grad_consistent"]
     assert line.startswith("model.blocks[2].bias.requires_grad_(")
-
-
-def test_one_happening_is_critical_once() -> None:
-    """torch warns of the limit, then it raises: the exception is what failed."""
-    error = "torch._dynamo.exc.FailOnRecompileLimitHit: recompile_limit reached with fullgraph=True.\n"
-    told = _told(_hit(8, LIMIT, "0/7: prompt == 'b'") + error)
-    assert [(one.kind, one.severity) for one in told] == [("recompile_limit_error", "critical"), ("recompile_limit_hit", "warning")]
