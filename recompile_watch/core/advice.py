@@ -218,9 +218,7 @@ def _callee(story: Story) -> str:
 
 def _made_at(story: Story) -> str:
     if story.place is None:
-        return "inside the compiled function"
-    if story.kind == "compile_error" and story.function is None and story.called_from:
-        return f"inside what is compiled and called at {story.place}"
+        return f"inside what is compiled and called at {story.called_from}" if story.called_from else "inside the compiled function"
     others = ", ".join(str(line) for line in story.lines if line != story.line_no)
     place = f"{story.place} (also on line {others})" if others else story.place
     own = f"at {story.called_from}, your own code" if story.called_from else "in your own code"

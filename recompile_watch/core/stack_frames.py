@@ -88,8 +88,7 @@ def called_from(stack: list[StackFrame]) -> dict[str, object]:
 def caller(message: bytes) -> dict[str, object]:
     """The program's own line at which the last traceback of a failure leaves it for torch, as fields of the event.
 
-    Of a line that was running as compiled code its function is known; of one that called what is compiled none is; the code of a
-    backend is neither.
+    A line that was running as compiled code is the failure's place; one that called what is compiled is none, nor is the code of a backend.
     """
     stacks = (frames(part) for part in reversed(message.split(_HEADER)))
     for stack in stacks:
@@ -102,10 +101,9 @@ def caller(message: bytes) -> dict[str, object]:
         if not through:
             behind = takewhile(lambda frame: _COMPILES.search(frame.file) is None, stack[own + 1 :])
             is_backward = any(_BACKWARD.search(frame.file) is not None for frame in behind)
-            known: dict[str, object] = {"called_from": f"{file}:{line_no} in {function}"} | ({"in_backward": True} if is_backward else {})
-        else:
-            known = {"function": function} if all(_ENTERS.search(frame.file) is not None for frame in through) else {}
-        return {"file": file, "line_no": line_no, **known}
+            return {"called_from": f"{file}:{line_no} in {function}"} | ({"in_backward": True} if is_backward else {})
+        is_compiled = all(_ENTERS.search(frame.file) is not None for frame in through)
+        return {"function": function, "file": file, "line_no": line_no} if is_compiled else {}
     return {}
 
 

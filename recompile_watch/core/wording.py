@@ -234,9 +234,15 @@ def _name(group: Group) -> str:
         return f"A compiled module (torch's frame {group.key.function or '?'})"
     if group.key.function:
         return shown_function(group.key.function)
-    if group.first.extra.get("called_from"):
-        return f"A function called at {(group.key.file or '').rpartition('/')[2]}:{group.first.line_no}"
+    if caller := _caller(group):
+        return f"A function called at {caller}"
     return (group.key.file or "").rpartition("/")[2] or "A function"
+
+
+def _caller(group: Group) -> str:
+    """The program's line that called, in short, where nothing tells what it called."""
+    called_from = "" if group.key.file else str(group.first.extra.get("called_from") or "")
+    return called_from.replace("\\", "/").rpartition("/")[2].partition(" in ")[0]
 
 
 def _reason(group: Group) -> str:
@@ -299,7 +305,8 @@ def _overwritten(group: Group) -> str:
 
 def _compile_error(group: Group) -> str:
     is_survived = group.first.extra.get("suppressed")
-    where = " in backward()" if group.first.extra.get("in_backward") else ""
+    caller, is_backward = _caller(group), group.first.extra.get("in_backward")
+    where = " in backward()" * bool(is_backward) + (f"{' at' if is_backward else ', called at'} {caller}" if caller else "")
     if group.first.extra.get("stage") == "running" and not is_survived:
         what = f"Compiled code{f' of {group.key.function}' * bool(group.key.function)} raised{where}"
     else:

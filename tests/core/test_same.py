@@ -53,7 +53,7 @@ TWICE = {
 def test_a_failure_on_its_way_out_is_one(log: str) -> None:
     """What catches it further out prints the same stack with more in front."""
     (event,) = events_of_bytes(log.encode(), "-")
-    assert (event["kind"], event["line_no"], event["called_from"]) == ("compile_error", 10, "/srv/bot/main.py:10 in handle")
+    assert (event["kind"], event["line_no"], event["called_from"]) == ("compile_error", None, "/srv/bot/main.py:10 in handle")
 
 
 @pytest.mark.parametrize("log", TWICE.values(), ids=TWICE)
