@@ -22,6 +22,7 @@ _AMERICAN = pattern(rb"(\d\d)/(\d\d)/(\d\d) (\d\d:\d\d:\d\d)")  # %x of Python, 
 _BEGINS = pattern(rb"User (?:code traceback|stack trace):|Traceback \(most recent call last\)|" + TORCH_SAYS.pattern)
 _LEVEL = 9  # columns of the level
 _MIN_WIDTH, _MAX_WIDTH = 40, 400
+_MAX_BYTES = 1 << 16  # of a line that was put together
 
 
 class Grid(NamedTuple):
@@ -83,7 +84,7 @@ class GridReader:
             self._width = 0
             return [*done, (number, offset, raw)]
         text = line[self._grid.text :].rstrip()
-        if self._held is not None and self._goes_on(text):
+        if self._held is not None and len(self._held[2]) < _MAX_BYTES and self._goes_on(text):
             is_cut = _columns(self._previous) == self._width and b" " not in self._previous.lstrip()  # a word that is wider than the column
             glue = b"" if is_cut else b" " if self._previous else b" " * self._width
             self._held = (*self._held[:2], self._held[2] + glue + text)

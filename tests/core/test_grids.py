@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recompile_watch.core.grids import grid_of
+from recompile_watch.core.grids import GridReader, grid_of
 from tests.conftest import events_of_bytes
 
 WIDTH = 76
@@ -59,3 +59,13 @@ def test_other_logs_are_no_grids(lines: list[bytes]) -> None:
 def test_blanks_cost_no_time() -> None:
     """A hostile line is looked at once."""
     assert grid_of([b"[11/20/25 10:28:52] WARNING  x" + b" " * 200_000 + b"a.py:1" + b" " * 200_000 + b"b"] * 20) is None
+
+
+def test_a_column_without_an_end_is_cut() -> None:
+    """What goes on for ever is given out in parts: memory stays bounded."""
+    grid = grid_of(laid_out().split(b"\n")[1:-2])
+    assert grid is not None
+    reader = GridReader(grid)
+    rest = b" " * grid.text + b"x" * (WIDTH - grid.text - 22)
+    lines = [line for number in range(5000) for line in reader.line(number, number, rest if number else laid_out().split(b"\n")[1])]
+    assert lines and max(len(text) for _, _, text in lines) < (1 << 16) + 2 * WIDTH
