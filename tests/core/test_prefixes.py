@@ -336,8 +336,11 @@ def test_a_number_sign_is_no_newline() -> None:
 
 def test_an_unknown_mark_makes_it_partial() -> None:
     """Where the line number cannot be told from what follows, the file is unknown and the event says so."""
-    (event,) = events("".join(f"{PREFIXES[0]}{line}§\n" for line in MARKED))
+    lines = [f"{PREFIXES[0]}{line}" for line in MARKED]
+    (event,) = events("".join(f"{line}{'§' if line.endswith(':9') else ''}\n" for line in lines))
     assert (event["file"], event["line_no"], event["partial"]) == (None, None, True)
+    (event,) = events("".join(f"{line}§\n" for line in lines))  # behind every line it is none of them
+    assert (event["file"], event["line_no"], event["partial"]) == ("/srv/a.py", 9, False)
 
 
 CHAIN = """Traceback (most recent call last):
