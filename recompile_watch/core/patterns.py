@@ -14,6 +14,8 @@ from recompile_watch.core.events import Reason
 from recompile_watch.core.late import pattern
 
 MIN_STEPS = 3  # so many guards show a direction
+_MODULE_INDEX = pattern(r"\['?\d+'?\]|\.\d+(?=\.)")
+_OF_CLASS = pattern(r"___check_type_id\((?P<source>.{1,300}), (?P<id>\d+)\), type=(?P<name><class '.{1,300}'>)")
 _INTEGER = pattern(r"(?<![\w.])-?\d+(?![\w.])")
 _INDEX = pattern(r"\[(\d+)\]|\b(?:layers?|blocks?|h|_modules\[')\.?'?(\d+)")
 _DUCK = pattern(r"(?P<one>[\w.\[\]']+)\.size\(\)\[\d+\] == (?P<other>[\w.\[\]']+)\.size\(\)\[\d+\]")
@@ -95,6 +97,10 @@ def patterns_of(guards: Sequence[Reason], *, function: str | None, worst_process
     found |= _of_file(file or "")
     if cause == "backend_match" and any(match["cached"] != match["new"] for text in texts for match in _BACKENDS.finditer(text)):
         found.add("several_backends")
+    if cause == "str_value" and _is_chosen_per_module(texts):
+        found.add("chosen_per_module")
+    if cause == "type_identity" and _is_class_made_anew(texts):
+        found.add("class_made_anew")
     if cause == "dispatch_keys":
         found |= _key_patterns(texts[-1])
     if cause in TWO_STATES and len(set(texts)) <= 2:
@@ -119,6 +125,22 @@ def patterns_of(guards: Sequence[Reason], *, function: str | None, worst_process
         if any(_TO_ZERO_OR_ONE.search(text) for text in texts):
             found.add("to_zero_or_one")
     return frozenset(found)
+
+
+def _is_chosen_per_module(texts: Sequence[str]) -> bool:
+    """True when the same attribute of several modules changes: the variants of one multiply with those of the others."""
+    values: dict[str, set[str]] = {}
+    for text in texts:
+        source, _, value = text.partition(" == ")
+        values.setdefault(source, set()).add(value)
+    is_one_attribute = len({_MODULE_INDEX.sub("[]", source) for source in values}) == 1
+    return len(values) > 1 and is_one_attribute and max(map(len, values.values())) > 1
+
+
+def _is_class_made_anew(texts: Sequence[str]) -> bool:
+    """True when objects of one place are of several classes that have one name."""
+    found = [match for text in texts if (match := _OF_CLASS.match(text)) is not None]
+    return len({match["id"] for match in found}) >= MIN_STEPS and len({(match["source"], match["name"]) for match in found}) == 1
 
 
 def _never_returns(texts: Sequence[str]) -> bool:

@@ -191,3 +191,30 @@ def test_the_limit_s_advice_is_about_the_guard_that_was_refused() -> None:
     hit = _told(log)[0]
     (line,) = [one.apply for one in hit.advice if one.remedy == "keep_requires_grad_consistent"]
     assert line.startswith("model.blocks[2].bias.requires_grad_(")
+
+
+def test_a_text_that_each_of_several_modules_chooses_by() -> None:
+    """Four operations in three layers are 64 variants of the whole, and four of a layer (measured: a limit of 16 was hit, layer by layer 3 recompiles)."""
+    layer = "self._modules['layers']._modules['{}'].active == '{}'"
+    guards = [layer.format(n % 3, ("conv", "skip", "dil", "pool")[n % 4]) for n in range(8)]
+    advice = _told_alike(_limit_hit(guards))
+    assert [one.remedy for one in advice] == ["regional_compile", "stance_eager_on_recompile"]
+    own_name = [layer.format(n, f"blocks.{n}") for n in range(8)]  # each layer has one: nothing multiplies
+    assert "recompile_limit_kwarg" in [one.remedy for one in _told_alike(_limit_hit(own_name))]
+
+
+def test_a_class_that_is_made_in_each_call() -> None:
+    """One name under many ids (measured: defined once, 7 recompiles and a limit hit became none); two types that come in turns are none."""
+    made = [f"___check_type_id(row, {94518206880192 + 64 * n}), type=<class '__main__.Row'>" for n in range(8)]
+    assert [one.remedy for one in _told_alike(_limit_hit(made))] == ["define_class_once", "stable_arg_structure"]
+    turns = [f"___check_type_id(row, {7 + n % 2}), type=<class '__main__.{'AB'[n % 2]}'>" for n in range(8)]
+    assert _told_alike(_limit_hit(turns))[0].remedy == "stable_arg_structure"
+
+
+def test_a_parameter_of_many_sizes_may_be_of_many_models() -> None:
+    """Measured: a search that builds a model of another width each time, 7 recompiles and a limit hit became none with a cache for each."""
+    guards = [
+        f"tensor 'self._modules['blocks']._modules['0']._parameters['bias']' size mismatch at index 0. expected {n}, actual {n + 8}"
+        for n in range(8, 72, 8)
+    ]
+    assert "isolate_recompiles" in [one.remedy for one in _told_alike(_limit_hit(guards))][:2]

@@ -211,3 +211,19 @@ def test_what_pythons_library_meets_inside_is_left_to_its_call() -> None:
     log = broken(336, "1/0", "Observed exception", file="/usr/lib/python3.11/uuid.py", stack=stack)
     assert advised(log) == ["exclude_from_compile", "remove_graph_break"]
     assert advised(broken(9, "1/0", "Observed exception"))[0] == "check_in_eager"
+
+
+@pytest.mark.parametrize(
+    ("code", "first"),
+    [
+        ("n = out.detach().norm().item()", "read_number_outside"),
+        ("self.seen.append(x.detach().cpu().tolist())", "read_number_outside"),
+        ("scale = x.abs().max().item()", "capture_scalar_outputs"),
+        ("if x.detach().max().item() > 3:", "branch_as_tensor"),
+    ],
+)
+def test_a_number_that_is_read_for_people(code: str, first: str) -> None:
+    """Of a detached tensor it is for a log or a plot (measured: a hook's 11 breaks became none with the tensor kept, 17 and a limit with the setting)."""
+    what = "Unsupported Tensor.item() call with capture_scalar_outputs=False\n  Explanation: Dynamo does not support tracing `Tensor.item()` so."
+    (finding, *_) = findings(broken(8, "0/0", what).replace("    call()", f"    {code}"))
+    assert finding.advice[0].remedy == first
