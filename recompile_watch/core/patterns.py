@@ -95,14 +95,7 @@ def patterns_of(guards: Sequence[Reason], *, function: str | None, worst_process
     if function is not None and RESUMED.search(function):
         found.add("resumed_frame")
     found |= _of_file(file or "")
-    if cause == "backend_match" and any(match["cached"] != match["new"] for text in texts for match in _BACKENDS.finditer(text)):
-        found.add("several_backends")
-    if cause == "str_value" and _is_chosen_per_module(texts):
-        found.add("chosen_per_module")
-    if cause == "type_identity" and _is_class_made_anew(texts):
-        found.add("class_made_anew")
-    if cause == "dispatch_keys":
-        found |= _key_patterns(texts[-1])
+    found |= _of_cause(cause, texts)
     if cause in TWO_STATES and len(set(texts)) <= 2:
         found.add("two_states")
     shapes = (match for text in texts if ".size()[" in text and "._base." not in text and (match := _DUCK.fullmatch(text)))
@@ -125,6 +118,20 @@ def patterns_of(guards: Sequence[Reason], *, function: str | None, worst_process
         if any(_TO_ZERO_OR_ONE.search(text) for text in texts):
             found.add("to_zero_or_one")
     return frozenset(found)
+
+
+def _of_cause(cause: str, texts: Sequence[str]) -> set[str]:
+    """The pattern that guards of this class alone have."""
+    match cause:
+        case "backend_match" if any(match["cached"] != match["new"] for text in texts for match in _BACKENDS.finditer(text)):
+            return {"several_backends"}
+        case "str_value" if _is_chosen_per_module(texts):
+            return {"chosen_per_module"}
+        case "type_identity" if _is_class_made_anew(texts):
+            return {"class_made_anew"}
+        case "dispatch_keys":
+            return _key_patterns(texts[-1])
+    return set()
 
 
 def _is_chosen_per_module(texts: Sequence[str]) -> bool:

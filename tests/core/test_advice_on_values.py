@@ -194,7 +194,7 @@ def test_the_limit_s_advice_is_about_the_guard_that_was_refused() -> None:
 
 
 def test_a_text_that_each_of_several_modules_chooses_by() -> None:
-    """Four operations in three layers are 64 variants of the whole, and four of a layer (measured: a limit of 16 was hit, layer by layer 3 recompiles)."""
+    """Four operations in three layers are 64 variants of the whole, four of a layer (measured: a limit of 16 was hit; layer by layer none)."""
     layer = "self._modules['layers']._modules['{}'].active == '{}'"
     guards = [layer.format(n % 3, ("conv", "skip", "dil", "pool")[n % 4]) for n in range(8)]
     advice = _told_alike(_limit_hit(guards))

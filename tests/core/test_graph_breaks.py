@@ -223,7 +223,7 @@ def test_what_pythons_library_meets_inside_is_left_to_its_call() -> None:
     ],
 )
 def test_a_number_that_is_read_for_people(code: str, first: str) -> None:
-    """Of a detached tensor it is for a log or a plot (measured: a hook's 11 breaks became none with the tensor kept, 17 and a limit with the setting)."""
+    """Of a detached tensor it is for a log or a plot (measured: a hook's 11 breaks became none; 17 with the setting)."""
     what = "Unsupported Tensor.item() call with capture_scalar_outputs=False\n  Explanation: Dynamo does not support tracing `Tensor.item()` so."
     (finding, *_) = findings(broken(8, "0/0", what).replace("    call()", f"    {code}"))
     assert finding.advice[0].remedy == first
