@@ -352,7 +352,7 @@ MAKERS: dict[str, Callable[[Story], str | None]] = {
     "backend": lambda story: story.backend,
     "hint": lambda story: None if story.hinted else story.hint,  # the line itself is advised
     "fixed_at": lambda story: story.fixed_at,
-    "fixing": lambda story: story.fixed_at or "the code",
+    "fixing": lambda story: story.fixed_at or (f"the code of {story.place}" if story.place else "the code"),
     "hinted_config": lambda story: story.hinted if (story.hinted or "").startswith("torch.") else None,
     "hinted_env": lambda story: story.hinted if (story.hinted or "").startswith("TORCH") else None,
     "buckets": lambda story: buckets_for(guard.text for guard in story.guards),

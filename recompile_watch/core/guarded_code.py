@@ -26,6 +26,7 @@ _LOOKS_UP = pattern(
 _MEMBER = pattern(rb", type=<class '(?:[\w.<>]{1,200}\.)?(?P<type>\w{1,100})'>")
 _CONTAINER = b"nn/modules/container.py:"  # a ModuleDict has its modules from the beginning
 _CUTS_MODULES = b"self.__class__("  # a slice of a ModuleList or Sequential is a new one
+_OF_PARAMETERS = b"getattr(self, attr)"  # how a ParameterDict looks a tensor up, which can be passed; a ModuleDict has self._modules[key]
 _MAX = 300
 _REMEMBERED_BYTES = 512  # of a line; a longer one is read again
 
@@ -58,13 +59,15 @@ def _read(reason: bytes) -> Mapping[str, object]:
     else:
         does = _looked_up(code, _name(length["source"], b"")) if length is not None else None
     fields |= {"statement": does} if does is not None else {}
+    if _CONTAINER in at["place"]:
+        return fields  # that is torch's line, none of the program
     return fields | {"fixed_at": decode(at["place"]), "fixed_code": decode(code)} if fields else {}
 
 
 def _does(code: bytes, name: bytes | None, place: bytes, *, is_text: bool) -> str | None:
     """What a line of code does with the value of this name; None for the name where the log does not show it."""
     if _CONTAINER in place:
-        return "cuts_modules" if not is_text and _CUTS_MODULES in code else None
+        return "looks_up" if is_text and _OF_PARAMETERS in code else "cuts_modules" if not is_text and _CUTS_MODULES in code else None
     if not is_text:
         counts = _COUNTS.search(code)
         until = code[counts.start() :].partition(b":")[0] if counts is not None else b""
