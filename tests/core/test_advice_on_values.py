@@ -221,7 +221,7 @@ def test_a_parameter_of_many_sizes_may_be_of_many_models() -> None:
 
 
 def test_a_tensor_of_a_parameter_dict_is_passed() -> None:
-    """Measured: with the looked-up tensors as arguments 7 recompiles and a limit hit became none; a module of a ModuleDict is a variant of its own."""
+    """Measured: with the tensors as arguments 7 recompiles and a limit hit became none; a module of a ModuleDict is a variant of its own."""
     behind = "station == 's{}'  # return {}  # nn/modules/container.py:852 in __getitem__"
     tensors = _told_alike(_limit_hit([behind.format(n, "getattr(self, attr)") for n in range(8)]))
     assert tensors[0].remedy == "pass_the_entry" and tensors[0].apply.startswith("# the code of ")
