@@ -40,7 +40,7 @@ _STATEMENTS = (
     ("asserts", pattern(rb"^assert\b")),
     ("branches", pattern(rb"\b(?:if|while|and|or|not)\b(?:(?!:\s).)*(?:\.item\(|\bbool\()")),
     ("reads_out", pattern(rb"\.detach\(\)[^\n]{0,100}\.(?:item|tolist)\(")),
-    ("draws_numbers", pattern(rb"\b(?:np|numpy)\.random\.")),
+    ("draws_numbers", pattern(rb"\b(?:np|numpy)\.random\.|\btorch\.Generator\(|\bgenerator=(?!None)")),
     ("steps_optimizer", pattern(rb"\b\w*(?:opt\w*|scaler|sched\w*)\.(?:step|zero_grad|unscale_|update)\(")),
     ("picks_experts", pattern(rb"\bexpert_(?:hit|idx|mask)\b")),  # the loop of transformers' mixtures of experts
 )
