@@ -72,7 +72,8 @@ def _does(code: bytes, name: bytes | None, place: bytes, *, is_text: bool) -> st
         counts = _COUNTS.search(code)
         until = code[counts.start() :].partition(b":")[0] if counts is not None else b""
         is_it = bool(until) and (name is None or re.search(rb"\b%s\b" % re.escape(name), until) is not None)
-        return "counts_steps" if is_it else None
+        is_counter = name is not None and re.search(rb"(?<!\w)%s {0,9}\+= {0,9}\d" % re.escape(name), code) is not None
+        return "counts_steps" if is_it else "counts_up" if is_counter else None
     keys = (match["key"] or match["member"] for match in _LOOKS_UP.finditer(code) if not code[: match.start()].endswith(b"for "))
     return "looks_up" if name in keys else None
 

@@ -111,6 +111,7 @@ PATTERNS = {
     "foreign_backend": "the backend is not one of torch's",
     "several_modules": "several modules share the code, and differ in their parts",
     "fixed_by_code": "torch had made the number or size dynamic, and the code fixed it",
+    "counts_up": "the line of code counts it up",
     "counts_steps": "a loop runs as often as the number says",
     "names_member": "the line of code names a member of the object's class, as of an enum",
     "cuts_modules": "a list of modules is cut at the number",

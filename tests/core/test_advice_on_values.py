@@ -227,3 +227,12 @@ def test_a_tensor_of_a_parameter_dict_is_passed() -> None:
     assert tensors[0].remedy == "pass_the_entry" and tensors[0].apply.startswith("# the code of ")
     modules = _told_alike(_limit_hit([behind.format(n, "self._modules[key]") for n in range(8)]))
     assert modules[0].remedy == "recompile_limit_kwarg"
+
+
+def test_a_counter_of_a_module_is_kept_in_a_tensor() -> None:
+    """Measured: as a dynamic number, taken modulo, it made inductor raise; as a tensor no limit was hit. One that others set may be dynamic."""
+    hint = "(HINT: torch.compile considers integer attributes of the nn.Module to be static.)"
+    counter = [f"self.served == {n}  # self.served += 1  # srv/m.py:33 in forward {hint}" for n in range(8)]
+    assert _told_alike(_limit_hit(counter))[0].remedy == "tensor_wrap_scalar"
+    other = [f"self.served == {n}  # y = x * self.served  # srv/m.py:33 in forward {hint}" for n in range(8)]
+    assert _told_alike(_limit_hit(other))[0].remedy == "allow_unspec_int_on_nn_module"
