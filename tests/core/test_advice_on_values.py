@@ -57,6 +57,16 @@ def test_a_depth_that_cuts_a_list_of_modules_needs_a_higher_limit() -> None:
     assert [one.remedy for one in advice] == ["recompile_limit_kwarg", "raise_recompile_limit", "exclude_from_compile"]
 
 
+def test_what_is_raised_at_a_limit_has_the_advice_of_the_hit_in_front_of_it() -> None:
+    """One failure: the exception shows no reason, and a number that the code fixes becomes dynamic by no setting (measured)."""
+    guard = f"i == 7  # a, b = self.sigmas[i], self.sigmas[i + 1]  # srv/m.py:5 in f{FIXED}"
+    error = "Traceback (most recent call last):\ntorch._dynamo.exc.FailOnRecompileLimitHit: Hard failure due to fullgraph=True\n"
+    raised, hit = _told(_hit(8, LIMIT, f"0/7: {guard}") + error)
+    assert (raised.kind, hit.kind) == ("recompile_limit_error", "recompile_limit_hit")
+    assert raised.advice == hit.advice and raised.advice[0].remedy == "pass_derived_value"
+    assert "TORCH_COMPILE_DYNAMIC_SOURCES, dynamic=True" in (raised.advice[0].caution or "")
+
+
 @pytest.mark.parametrize("line", ["for _ in range(n):", "while i < n:"])
 @pytest.mark.parametrize("source", ["n", "self.n"])
 def test_a_loop_is_written_outside(source: str, line: str) -> None:
