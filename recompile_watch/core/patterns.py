@@ -33,8 +33,7 @@ _HOOKS = pattern(r"\w_hooks\b")  # registered on a module and taken off again, i
 _OF_PARTS = frozenset({"type_identity", "dict_keys", "container_length", "parameter_size"})
 SHARED_WRAPPER = pattern(r"torch[\\/]_dynamo[\\/]external_utils\.py$")
 _TO_ZERO_OR_ONE = pattern(r" size mismatch at index \d+\. expected \d+, actual [01]\b")
-_EXPECTED = pattern(r" size mismatch at index (?P<dim>\d+)\. expected (?P<size>\d+), actual (?P<other>\d+)")
-WIDTH = 8  # layers' widths are multiples of it; lengths and batches are anything
+_EXPECTED = pattern(r" size mismatch at index \d+\. expected (?P<size>\d+), actual \d+")
 _DIMENSION = pattern(r"tensor '.+?' size mismatch at index \d+")
 MAX_FIRST_STEPS = 3  # dimensions that may each take their first step before somebody should look
 _BACKENDS = pattern(r"Cached backend: [^\n]{0,200}?compiler='(?P<cached>[\w.-]+)'.{0,200}?New backend: [^\n]{0,200}?compiler='(?P<new>[\w.-]+)'")
@@ -70,16 +69,6 @@ def is_of_another_module(guard: Reason) -> bool:
 def is_static_thrice(texts: Iterable[str]) -> bool:
     """True when three entries each have a size of their own for one dimension of one tensor: torch makes it dynamic in the second."""
     return len({match["size"] for text in texts if (match := _EXPECTED.search(text)) is not None}) >= MIN_STEPS
-
-
-def are_widths(guards: Sequence[Reason], function: str | None) -> bool:
-    """True for sizes that look like the widths of layers: of the second dimension of a module's input, each a multiple of eight.
-
-    Behind it are the sides of images, which are multiples of eight as well.
-    """
-    sizes = [match for guard in guards if (match := _EXPECTED.search(guard.text)) is not None]
-    is_multiple = all(match["dim"] == "1" and not int(match["size"]) % WIDTH and not int(match["other"]) % WIDTH for match in sizes)
-    return function == "forward" and bool(sizes) and is_multiple
 
 
 def patterns_of(guards: Sequence[Reason], *, function: str | None, worst_process: int, phase: str, file: str | None = None) -> frozenset[str]:

@@ -17,7 +17,6 @@ from recompile_watch.core.patterns import (
     MIN_STEPS,
     RESUMED,
     TWO_STATES,
-    are_widths,
     is_of_a_wrapper,
     is_of_another_module,
     is_static_thrice,
@@ -253,9 +252,7 @@ class Stories:
             symbolic = self._on_what(place).get("symbolic_shape", {})
             if any(f"{match['source']}.size()[" in text for found in symbolic.values() for text in found):
                 return {"was_dynamic"}
-            is_static = _distinct(guards) >= MIN_STEPS or self._is_static(place)
-            may_be_widths = are_widths(guards, group.key.function) and (is_static or group.key.kind != "recompile")
-            return ({"stays_static"} if is_static else set()) | ({"may_be_widths"} if may_be_widths else set())
+            return {"stays_static"} if _distinct(guards) >= MIN_STEPS or self._is_static(place) else set()
         if cause == "container_length" and (length := _LENGTH.match(guards[-1].text)) is not None:
             keys = (text for found in self._on_what(place).get("dict_keys", {}).values() for text in found)
             return {"of_a_dict"} if any(f" on {length['source']}[" in text for text in keys) else set()
