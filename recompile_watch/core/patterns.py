@@ -46,6 +46,8 @@ _PASSED_NUMBER = pattern(r"(?!G\[)[^\s=]{1,300}(?:\.cell_contents == -?\d+(?:\.\
 DYNAMIC_BY_ITSELF = frozenset({"size_mismatch", "int_value", "float_value"})
 _KEY_SETS = pattern(r"dispatch key set mismatch\. expected DispatchKeySet\((?P<expected>[^)]*)\), actual DispatchKeySet\((?P<actual>[^)]*)\)")
 _DEVICES = frozenset({"CPU", "CUDA", "HIP", "XPU", "MPS", "HPU", "XLA", "MTIA", "Meta", "PrivateUse1", "IPU", "VE", "Lazy", "Vulkan", "FPGA", "MAIA"})
+# What torch compares of a tensor, in its order: torch/csrc/dynamo/guards.cpp, TensorCheck::check_verbose.
+_IN_TURN = ("dtype_mismatch", "device_mismatch", "rank_mismatch", "size_mismatch", "stride_mismatch")
 TWO_STATES = frozenset({"bool_value", "grad_mode", "autocast", "global_state", "requires_grad", "dispatch_keys"})
 
 
@@ -53,12 +55,26 @@ def decisive_first(reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:
     """The reasons with the one first that made torch compile again.
 
     torch names for each cache entry the first guard that failed. What has two values only tells that an entry is of the other
-    state; the new one was made because those of its own state did not fit either, and these fail on something else.
+    state; the new one was made because those of its own state did not fit either, and these fail on something else. Likewise an
+    entry of another dtype tells less than one of the same dtype and another stride.
     """
-    if len(reasons) < 2 or reasons[0].cause not in TWO_STATES:
+    if len(reasons) < 2:
         return reasons
-    found = next((reason for reason in reasons if reason.cause not in TWO_STATES), None)
+    found = _nearest(reasons) if reasons[0].cause in _IN_TURN else None
+    if reasons[0].cause in TWO_STATES:
+        found = next((reason for reason in reasons if reason.cause not in TWO_STATES), None)
     return reasons if found is None else (found, *(reason for reason in reasons if reason is not found))
+
+
+def _nearest(reasons: tuple[Reason, ...]) -> Reason | None:
+    """The reason that failed last in the order in which torch compares a tensor, where it is further than the first one's; None else.
+
+    What is compared before it fitted: that entry is the nearest to the new one.
+    """
+    tensor = reasons[0].text.partition(" mismatch")[0].rpartition("' ")[0]
+    alike = [one for one in reasons if one.cause in _IN_TURN and one.text.startswith(f"{tensor}' ")]
+    found = max(alike, key=lambda one: _IN_TURN.index(one.cause), default=reasons[0])
+    return None if found.cause == reasons[0].cause else found
 
 
 def is_of_another_module(guard: Reason) -> bool:
