@@ -35,8 +35,7 @@ _HOOKS = pattern(r"\w_hooks\b")  # registered on a module and taken off again, i
 _OF_PARTS = frozenset({"type_identity", "dict_keys", "container_length", "parameter_size"})
 SHARED_WRAPPER = pattern(r"torch[\\/]_dynamo[\\/]external_utils\.py$")
 _TO_ZERO_OR_ONE = pattern(r" size mismatch at index \d+\. expected \d+, actual [01]\b")
-_EXPECTED = pattern(r" size mismatch at index (?P<dim>\d+)\. expected (?P<size>\d+), actual (?P<other>\d+)")
-WIDTH = 8  # layers' widths are multiples of it; lengths and batches are anything
+_EXPECTED = pattern(r" size mismatch at index \d+\. expected (?P<size>\d+), actual \d+")
 _DIMENSION = pattern(r"tensor '.+?' size mismatch at index \d+")
 MAX_FIRST_STEPS = 3  # dimensions that may each take their first step before somebody should look
 _BACKENDS = pattern(r"Cached backend: [^\n]{0,200}?compiler='(?P<cached>[\w.-]+)'.{0,200}?New backend: [^\n]{0,200}?compiler='(?P<new>[\w.-]+)'")
@@ -49,6 +48,8 @@ _PASSED_NUMBER = pattern(r"(?!G\[)[^\s=]{1,300}(?:\.cell_contents == -?\d+(?:\.\
 DYNAMIC_BY_ITSELF = frozenset({"size_mismatch", "int_value", "float_value"})
 _KEY_SETS = pattern(r"dispatch key set mismatch\. expected DispatchKeySet\((?P<expected>[^)]*)\), actual DispatchKeySet\((?P<actual>[^)]*)\)")
 _DEVICES = frozenset({"CPU", "CUDA", "HIP", "XPU", "MPS", "HPU", "XLA", "MTIA", "Meta", "PrivateUse1", "IPU", "VE", "Lazy", "Vulkan", "FPGA", "MAIA"})
+# What torch compares of a tensor, in its order: torch/csrc/dynamo/guards.cpp, TensorCheck::check_verbose.
+_IN_TURN = ("dtype_mismatch", "device_mismatch", "rank_mismatch", "size_mismatch", "stride_mismatch")
 TWO_STATES = frozenset({"bool_value", "grad_mode", "autocast", "global_state", "requires_grad", "dispatch_keys"})
 
 
@@ -56,12 +57,26 @@ def decisive_first(reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:
     """The reasons with the one first that made torch compile again.
 
     torch names for each cache entry the first guard that failed. What has two values only tells that an entry is of the other
-    state; the new one was made because those of its own state did not fit either, and these fail on something else.
+    state; the new one was made because those of its own state did not fit either, and these fail on something else. Likewise an
+    entry of another dtype tells less than one of the same dtype and another stride.
     """
-    if len(reasons) < 2 or reasons[0].cause not in TWO_STATES:
+    if len(reasons) < 2:
         return reasons
-    found = next((reason for reason in reasons if reason.cause not in TWO_STATES), None)
+    found = _nearest(reasons) if reasons[0].cause in _IN_TURN else None
+    if reasons[0].cause in TWO_STATES:
+        found = next((reason for reason in reasons if reason.cause not in TWO_STATES), None)
     return reasons if found is None else (found, *(reason for reason in reasons if reason is not found))
+
+
+def _nearest(reasons: tuple[Reason, ...]) -> Reason | None:
+    """The reason that failed last in the order in which torch compares a tensor, where it is further than the first one's; None else.
+
+    What is compared before it fitted: that entry is the nearest to the new one.
+    """
+    tensor = reasons[0].text.partition(" mismatch")[0].rpartition("' ")[0]
+    alike = [one for one in reasons if one.cause in _IN_TURN and one.text.startswith(f"{tensor}' ")]
+    found = max(alike, key=lambda one: _IN_TURN.index(one.cause), default=reasons[0])
+    return None if found.cause == reasons[0].cause else found
 
 
 def is_of_another_module(guard: Reason) -> bool:
@@ -72,16 +87,6 @@ def is_of_another_module(guard: Reason) -> bool:
 def is_static_thrice(texts: Iterable[str]) -> bool:
     """True when three entries each have a size of their own for one dimension of one tensor: torch makes it dynamic in the second."""
     return len({match["size"] for text in texts if (match := _EXPECTED.search(text)) is not None}) >= MIN_STEPS
-
-
-def are_widths(guards: Sequence[Reason], function: str | None) -> bool:
-    """True for sizes that look like the widths of layers: of the second dimension of a module's input, each a multiple of eight.
-
-    Behind it are the sides of images, which are multiples of eight as well.
-    """
-    sizes = [match for guard in guards if (match := _EXPECTED.search(guard.text)) is not None]
-    is_multiple = all(match["dim"] == "1" and not int(match["size"]) % WIDTH and not int(match["other"]) % WIDTH for match in sizes)
-    return function == "forward" and bool(sizes) and is_multiple
 
 
 def patterns_of(guards: Sequence[Reason], *, function: str | None, worst_process: int, phase: str, file: str | None = None) -> frozenset[str]:

@@ -37,7 +37,7 @@ PATTERNS = frozenset(
         "limit_raised_elsewhere", "cascade", "other_parameter_sizes", "learned_again",
         "beside_the_model", "shared_wrapper", "raised", "other_device", "inference_tensor", "autocast_keys", "lazy_view", "foreign_backend",
         "fixed_by_code", "several_modules", "counts_steps", "counts_up", "looks_up", "counts_from_none", "names_member",
-        "may_be_widths", "cuts_modules", "of_a_dict", "chosen_per_module", "class_made_anew",
+        "cuts_modules", "of_a_dict", "chosen_per_module", "class_made_anew",
         "hinted", "setting_hinted", "asserts", "branches", "draws_numbers", "picks_experts", "reads_out", "steps_optimizer", "training_step",
         "own_call", "entered_package", "many_in_package", "lightning_step", "offload_hooks",
     }

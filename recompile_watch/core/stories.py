@@ -9,7 +9,7 @@ from recompile_watch.core.compile_id import entry_number
 from recompile_watch.core.events import Event, Reason, is_accumulated
 from recompile_watch.core.findings import BREAK_KIND, DEFAULT_LIMIT, LIMIT_KIND, Cuts, cause_of
 from recompile_watch.core.fingerprint import normalised
-from recompile_watch.core.groups import Group, GroupKey
+from recompile_watch.core.groups import Group
 from recompile_watch.core.guard_lines import TENSOR, fixing_line, hinted_config, hinted_variable, is_of_a_layer
 from recompile_watch.core.late import pattern
 from recompile_watch.core.patterns import (
@@ -17,7 +17,6 @@ from recompile_watch.core.patterns import (
     MIN_STEPS,
     RESUMED,
     TWO_STATES,
-    are_widths,
     is_of_a_wrapper,
     is_of_another_module,
     is_static_thrice,
@@ -89,7 +88,7 @@ class Stories:
                     self._breaks[resumed["name"], group.key.file] = f"{resumed['name']}, line {line or '?'} of {group.first.file or '?'}"
             if group.key.kind == "cudagraph_overwritten_error" or group.first.extra.get("cause") == "cudagraph_overwritten":
                 self._overwritten.add(self._catalog.models.of(group.first))
-        self._hits_that_raised = {self._hit_before(error) for error in self._errors}
+        self._hits_that_raised = {hit.key for error in self._errors for hit, _ in self._hit_before(error)}
 
     def of(self, group: Group) -> Story:
         """The story of one group."""
@@ -126,15 +125,21 @@ class Stories:
         places = max(found, key=len, default=[])
         return Cuts(len(places), len(set(places))) if places else None
 
-    def _hit_before(self, error: Event) -> GroupKey | None:
-        """The limit hit that stands in front of an exception in the same process."""
+    def _hit_before(self, error: Event) -> list[tuple[Group, Event]]:
+        """The limit hit that stands in front of an exception in the same process, with its group; none or one."""
         before = [
-            (event.offset, hit.key)
+            (hit, event)
             for hit in self._hits
             for event in (hit.first, hit.last)
             if (event.source, event.rank) == (error.source, error.rank) and 0 < error.offset - event.offset < PAIR_BYTES
         ]
-        return max(before, key=lambda one: one[0])[1] if before else None
+        return [max(before, key=lambda one: one[1].offset)] if before else []
+
+    def _tellers(self, group: Group) -> tuple[Event, ...]:
+        """The events that tell what a group is about: of an exception at a limit the hit of its function in front of it as well."""
+        own = group.last, group.first
+        hits = [hit for error in own for hit in self._hit_before(error)] if group.key.kind == "recompile_limit_error" else []
+        return (*own, *(event for hit, event in hits if (hit.key.function, hit.key.file) == (group.key.function, group.key.file)))
 
     def _limit_of(self, group: Group) -> tuple[int | None, str]:
         """The limit that the group's function ran into, and its name, as far as the log prints them."""
@@ -247,9 +252,7 @@ class Stories:
             symbolic = self._on_what(place).get("symbolic_shape", {})
             if any(f"{match['source']}.size()[" in text for found in symbolic.values() for text in found):
                 return {"was_dynamic"}
-            is_static = _distinct(guards) >= MIN_STEPS or self._is_static(place)
-            may_be_widths = are_widths(guards, group.key.function) and (is_static or group.key.kind != "recompile")
-            return ({"stays_static"} if is_static else set()) | ({"may_be_widths"} if may_be_widths else set())
+            return {"stays_static"} if _distinct(guards) >= MIN_STEPS or self._is_static(place) else set()
         if cause == "container_length" and (length := _LENGTH.match(guards[-1].text)) is not None:
             keys = (text for found in self._on_what(place).get("dict_keys", {}).values() for text in found)
             return {"of_a_dict"} if any(f" on {length['source']}[" in text for text in keys) else set()
@@ -264,7 +267,7 @@ class Stories:
         """The line that fixes what a recompile is about; of a limit hit one that a recompile of its function was about."""
         same = self._of_function.get((group.key.function, group.key.file), [])
         groups = [group] if group.key.kind == "recompile" else [one for one in same if _cause(one) == _cause(group)]
-        lines = (fixing_line(event.extra) for one in groups for event in (one.last, one.first))
+        lines = (fixing_line(event.extra) for one in groups for event in self._tellers(one))
         return next((line for line in lines if line is not None), None)
 
     def _of_several(self, group: Group) -> set[str]:
@@ -296,7 +299,7 @@ class Stories:
         has_room = group.worst_process <= FEW or max(map(_entry, group.guards), default=0) >= DEFAULT_LIMIT  # the limit is a higher one
         if group.key.kind == "recompile" and has_room and self._limit_of(group)[0] is None:
             found.add("few_variants")
-        if any(event.extra.get("fixed_by") for event in (group.first, group.last)):
+        if any(event.extra.get("fixed_by") for event in self._tellers(group)):
             found.add("fixed_by_code")
         if group.key.kind == "recompile" and group.starts > 1:
             found.add("learned_again")

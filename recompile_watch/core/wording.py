@@ -95,7 +95,6 @@ PATTERNS = {
     "many_in_package": "the package breaks the graph at four places or more",
     "was_dynamic": "torch had made the size dynamic, and the code fixed it",
     "stays_static": "three sizes each got a compile of their own",
-    "may_be_widths": "the sizes may be widths of layers: multiples of eight, of the second dimension of a module's input",
     "only_last_reason": "the log shows no other reason",
     "gradient_output": "the tensor is a gradient that the recorded backward made",
     "few_variants": "there is room for more variants, and no limit was hit",

@@ -136,3 +136,24 @@ def test_adapters_are_exchanged_in_place() -> None:
     assert "at least 9" in (hit.advice[1].caution or "")
     assert _remedies(_told(_block(1, "self.active_adapter == 'a'"))[0])[:2] == ["warmup", "hotswap_adapter"]
     assert "hotswap_adapter" not in _remedies(_told(blocks.replace("self.active_adapter", "task"))[0])
+
+
+DTYPE = "tensor '{}' dtype mismatch. expected Half, actual Float"
+STRIDE = "tensor '{}' stride mismatch at index 0. expected 4096, actual 5120"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "cause"),
+    [
+        (DTYPE.format("x"), STRIDE.format("x"), "stride_mismatch"), (STRIDE.format("x"), DTYPE.format("x"), "stride_mismatch"),
+        (GUARD.format("L['x']", 0, 3, 4), STRIDE.format("L['x']"), "stride_mismatch"),
+        (DTYPE.format("x"), GUARD.format("x", 0, 3, 4), "size_mismatch"),
+        (DTYPE.format("x"), STRIDE.format("y"), "dtype_mismatch"), (DTYPE.format("x"), "2 <= x.stride()[0]", "dtype_mismatch"),
+        ("tensor 'x' Tensor device index mismatch. Expected 0, actual 1", STRIDE.format("x"), "stride_mismatch"),
+    ],
+)  # fmt: skip
+def test_the_entry_that_came_nearest_decides(first: str, second: str, cause: str) -> None:
+    """torch compares dtype, device, rank, sizes, strides (measured): what failed later fitted in all before. It tells nothing of another tensor."""
+    block = _block(2, first)
+    (found,) = _told(block + block.splitlines()[-1].replace(f"0/1: {first}", f"0/0: {second}") + "\n")
+    assert (found.kind, found.cause, found.count) == ("recompile", cause, 1)
