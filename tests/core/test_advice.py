@@ -1226,3 +1226,29 @@ def test_a_failure_under_a_break_is_the_break() -> None:
     broken = "".join(f"{B}{line}\n" for line in ("Graph break in user code at /srv/m.py:3", f"Graph Break Reason: {words}"))
     assert [one.kind for one in _told(log + broken)] == ["graph_break"]
     assert [one.kind for one in _told(log + broken.replace("[0/0]", "[4/0]"))] == ["compile_error", "graph_break"]
+
+
+@pytest.mark.parametrize(
+    ("code", "remedies"),
+    [
+        ("dist.all_gather_object(sizes, i.shape[0])", ["objects_outside", "exclude_from_compile"]),
+        ("torch.distributed.broadcast_object_list(names, src=0)", ["objects_outside", "exclude_from_compile"]),
+        ("dist.all_gather(parts, t)", ["upgrade_torch", "exclude_from_compile"]),
+    ],
+)
+def test_what_sends_objects_between_processes_is_taken_out(code: str, remedies: list[str]) -> None:
+    """Measured: nobody can follow the hint of an error of Dynamo's own, which is for those who write torch; without the one call all is compiled."""
+    log = f"""torch._dynamo.exc.InternalTorchDynamoError: UnsafeScriptObjectError: Attempted to access unregistered member on an OpaqueObject
+  Explanation: Member '_device_types' is not registered for this opaque object type.
+  Hint: Register '_device_types' with a MemberType in register_opaque_type(members=...).
+
+from user code:
+   File "/srv/train.py", line 24, in forward
+    {code}
+  File "/v/site-packages/torch/distributed/distributed_c10d.py", line 911, in _get_object_coll_device
+    devices = group._device_types
+
+"""
+    (failed,) = _told(log)
+    assert [one.remedy for one in failed.advice[:2]] == remedies and "follow_hint" not in [one.remedy for one in failed.advice]
+    assert remedies[0] != "objects_outside" or failed.advice[0].apply.startswith("# at /srv/train.py:24: take this call out of the compiled function")
