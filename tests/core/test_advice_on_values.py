@@ -164,6 +164,16 @@ def test_a_dict_with_fewer_keys_is_no_list_to_pad() -> None:
     assert _remedies(_told(_block(1, "len(xs) == 1") + _block(2, "KeyError on kw['b']"))[0])[0] == "stable_arg_structure"
 
 
+def test_keys_that_are_tuples_are_kinds_of_edges() -> None:
+    """Measured with HeteroConv: an empty tensor for a kind that is not there hits the limit just so, and changes the results."""
+    guards = ("not ___dict_contains(('card', 'uses', 'device'), edges)", "KeyError on edges[('firm', 'has', 'shop')]")
+    for guard in guards:
+        advice = _told(_block(1, guard) + _block(2, guard.replace("card", "user").replace("firm", "club")))[0].advice
+        assert [one.remedy for one in advice] == ["compile_per_key", "recompile_limit_kwarg", "raise_recompile_limit"]
+        assert "conv.compile()" in advice[0].apply and "which keys edges has" in advice[0].apply and "neutral" not in advice[0].apply
+    assert _remedies(_told(_block(1, "not ___dict_contains('mask', batch)"))[0])[0] == "drop_unused_argument"
+
+
 def test_keys_that_are_data_stay_outside() -> None:
     """A dict with one symbol in each call; its values alone compile once (measured)."""
     advice = _told_alike(_limit_hit([f"list(dict.keys(batch))[0] == 'S{n}'" for n in range(8)]))
