@@ -1252,3 +1252,10 @@ from user code:
     (failed,) = _told(log)
     assert [one.remedy for one in failed.advice[:2]] == remedies and "follow_hint" not in [one.remedy for one in failed.advice]
     assert remedies[0] != "objects_outside" or failed.advice[0].apply.startswith("# at /srv/train.py:24: take this call out of the compiled function")
+
+
+def test_a_machine_without_a_gpu_records_nothing() -> None:
+    """Measured: the line of backend="cudagraphs" on a CPU; to move the tensors to a GPU fails there."""
+    (finding,) = _told("skipping cudagraphs due to skipping cudagraphs due to cpu device (arg0_1)\n")
+    assert [one.remedy for one in finding.advice] == ["move_cpu_tensor_to_gpu", "graph_partition", "other_backend"]
+    assert "without a GPU it fails" in (finding.advice[0].caution or "") and 'backend="inductor"' in finding.advice[2].apply
