@@ -1259,3 +1259,11 @@ def test_a_machine_without_a_gpu_records_nothing() -> None:
     (finding,) = _told("skipping cudagraphs due to skipping cudagraphs due to cpu device (arg0_1)\n")
     assert [one.remedy for one in finding.advice] == ["move_cpu_tensor_to_gpu", "graph_partition", "other_backend"]
     assert "without a GPU it fails" in (finding.advice[0].caution or "") and 'backend="inductor"' in finding.advice[2].apply
+
+
+def test_what_is_disabled_may_not_be_compiled_whole() -> None:
+    """Measured: on a forward that fullgraph=True compiles the decorator raises as well; on a helper, without fullgraph, the program runs."""
+    story = Story("compile_error", None, "forward", "/srv/model.py", 9, "InternalTorchDynamoError: no", (), frozenset())
+    for torch in (ANY_VERSION, exactly((2, 0)), exactly((2, 13))):
+        (disable,) = (one for one in advise(story, CATALOG, torch) if one.remedy == "exclude_from_compile")
+        assert "leave fullgraph=True out" in (disable.caution or "") and "not a whole forward" in (disable.caution or "")
