@@ -164,6 +164,13 @@ def test_a_dict_with_fewer_keys_is_no_list_to_pad() -> None:
     assert _remedies(_told(_block(1, "len(xs) == 1") + _block(2, "KeyError on kw['b']"))[0])[0] == "stable_arg_structure"
 
 
+def test_all_findings_of_a_limit_count_its_variants() -> None:
+    """A key that is there or not has two values; the function that hit a limit of eight has nine variants all the same."""
+    log = _limit_hit([f"{'not ' * (n % 2)}___dict_contains('mask', batch)" for n in range(1, 9)])
+    cautions = [one.caution or "" for finding in _told(log) for one in finding.advice if one.remedy == "recompile_limit_kwarg"]
+    assert len(cautions) > 1 and all("at least 9," in one for one in cautions)
+
+
 def test_keys_that_are_tuples_are_kinds_of_edges() -> None:
     """Measured with HeteroConv: an empty tensor for a kind that is not there hits the limit just so, and changes the results."""
     guards = ("not ___dict_contains(('card', 'uses', 'device'), edges)", "KeyError on edges[('firm', 'has', 'shop')]")
