@@ -118,7 +118,7 @@ _STRUCTURE = tuple(
         ),
         (
             r"len\((?:L\[')?kwargs(?:'\])?\) ",
-            "# pass the same keyword arguments in every call: None for those that are not needed, never leave one out",
+            "# pass the same keyword arguments in every call, never leave one out: a neutral tensor where others pass one, None where none ever does",
         ),
         (
             r"(?:not )?len\((?P<name>.+)\) (?:==|!=|<|<=|>|>=) |not (?P<left>[\w.\[\]'\"]+)$",
@@ -296,7 +296,7 @@ def keys_line(guards: Sequence[str]) -> str:
         return _KINDS_LINE.format(name)
     keys = list(dict.fromkeys(key for match in found if (key := match["key"] or match["other"]) is not None))[:_MAX_KEYS]
     always = (
-        f": {', '.join(keys)} always (None, or a neutral tensor) or never"
+        f": {', '.join(keys)} always (a neutral tensor for a tensor: None is one more variant) or never"
         if keys
         else f"; where they are data (an id, a symbol): list({name}.values())"
     )

@@ -159,7 +159,7 @@ def test_a_dict_with_fewer_keys_is_no_list_to_pad() -> None:
     """Keyword arguments that come and go: their number fails as well as a key of theirs, which is one happening."""
     log = "".join(_block(n, guard) for n, guard in enumerate(["not kw", "KeyError on kw['a']", "KeyError on kw['b']", "len(kw) == 1"], 1))
     assert {one.advice[0].apply for one in _told(log)} == {
-        "# kw: the same keys in every call, in one order: a, b always (None, or a neutral tensor) or never"
+        "# kw: the same keys in every call, in one order: a, b always (a neutral tensor for a tensor: None is one more variant) or never"
     }
     assert _remedies(_told(_block(1, "len(xs) == 1") + _block(2, "KeyError on kw['b']"))[0])[0] == "stable_arg_structure"
 
