@@ -61,11 +61,7 @@ _INNER = pattern(r"\._(?!(?:modules|parameters|buffers|orig_mod)\b)\w+(?:\.\w+){
 _OF = r"[\w.\[\]']{1,200}"
 _KEY = pattern(
     rf"KeyError on (?P<of>{_OF})\['(?P<key>[\w.-]{{1,60}})'\]$|(?:not )?___dict_contains\('(?P<other>[\w.-]{{1,60}})', (?P<holder>{_OF})\)$"
-    rf"|(?:not )?___dict_contains\(\('[^()\n]{{1,200}}\), (?P<of_kinds>{_OF})\)$|KeyError on (?P<by_kinds>{_OF})\[\('[^()\n]{{1,200}}\)\]$"
     rf"|list\(dict\.keys\((?P<whole>{_OF})\)\)\[\d+\] == "
-)
-_KINDS_LINE = (
-    "for conv in model.conv1.convs.values(): conv.compile()  # not torch.compile(model): which keys {} has differs, what is called for each does not"
 )
 _LAYER = pattern(r"nn[\\/](?:modules[\\/](?:linear|conv|batchnorm|instancenorm|normalization|rnn)\.py:|functional\.py:\d+ \([^\n]*\bweight\b)")
 # The type that the guard was made for is named from torch 2.14 on.
@@ -290,10 +286,7 @@ def keys_line(guards: Sequence[str]) -> str:
     found = [match for guard in guards if (match := _KEY.match(guard)) is not None]
     if not found:
         return f"# {guards[-1] if guards else 'a dict'}: the same keys in every call, in one order"
-    source = next(found[-1][group] for group in ("of", "holder", "whole", "of_kinds", "by_kinds") if found[-1][group] is not None)
-    name = code_name(source.removesuffix("._tensordict")) or "the dict"
-    if found[-1]["of_kinds"] or found[-1]["by_kinds"]:
-        return _KINDS_LINE.format(name)
+    name = code_name((found[-1]["of"] or found[-1]["holder"] or found[-1]["whole"]).removesuffix("._tensordict")) or "the dict"
     keys = list(dict.fromkeys(key for match in found if (key := match["key"] or match["other"]) is not None))[:_MAX_KEYS]
     always = (
         f": {', '.join(keys)} always (a neutral tensor for a tensor: None is one more variant) or never"
