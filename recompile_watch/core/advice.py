@@ -246,7 +246,7 @@ def _attribute(story: Story) -> str | None:
 
 def _variants(story: Story) -> int:
     """How many values were seen, the newest included; at a limit its entries and one more; of a dict's key twice: its entry is not there at first."""
-    entries = story.limit if story.limit is not None and story.kind != "recompile" else 0
+    entries = story.limit or 0
     return (max(len({guard.text for guard in story.guards}), entries) + 1) * (1 + ("looks_up" in story.patterns))
 
 

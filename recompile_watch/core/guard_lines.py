@@ -45,10 +45,12 @@ _ARGUMENTS = (
 )
 _CONFIG_NAMED = pattern(r"\btorch\._dynamo\.(?:config\.)?(?P<name>[a-z]\w{2,60})`?(?: ?= ?| to `?)(?P<value>True|False)\b")
 _VARIABLE_NAMED = pattern(r"\b(?P<line>TORCH(?!_LOGS)[A-Z0-9_]{3,60}=\w{1,20})\b")
+_DETERMINISTIC, _WARN_ONLY = "torch.use_deterministic_algorithms(True)", "torch.use_deterministic_algorithms(True, warn_only=True)"
 _STATES = (
     ("num_threads", "torch.set_num_threads(N)"),
     ("default_dtype", "torch.set_default_dtype(torch.float32)"),
-    ("deterministic_algorithms", "torch.use_deterministic_algorithms(True)"),
+    ("deterministic_algorithms_warn_only", _WARN_ONLY),
+    ("deterministic_algorithms", _DETERMINISTIC),
     ("matmul_precision", "torch.set_float32_matmul_precision('high')"),
     ("tf32", "torch.set_float32_matmul_precision('high')"),
     ("CURRENT_DEVICE", "torch.set_default_device('cuda')"),
@@ -112,7 +114,7 @@ _STRUCTURE = tuple(
         ),
         (
             r"len\((?:L\[')?kwargs(?:'\])?\) ",
-            "# pass the same keyword arguments in every call: None for those that are not needed, never leave one out",
+            "# pass the same keyword arguments in every call, never leave one out: a neutral tensor where others pass one, None where none ever does",
         ),
         (
             r"(?:not )?len\((?P<name>.+)\) (?:==|!=|<|<=|>|>=) |not (?P<left>[\w.\[\]'\"]+)$",
@@ -259,8 +261,9 @@ def state_line(guard: str) -> str:
         return "# grad mode, autocast, deterministic algorithms, number of threads, default dtype: the same at warm-up and in use"
     if "mode_stack" in guard or "torch_function" in guard:
         return "# torch.device(...) and torch.set_default_device(...): the same at warm-up and in use, or inside the compiled function"
-    line = next((line for name, line in _STATES if name in guard), None)
-    return f"{line}  # once, before the first compiled call, and no other value later" if line else (
+    named = [next((line for name, line in _STATES if name in state), None) for state in guard.partition(" changed: ")[2].split() or [guard]]
+    lines = [line for line in dict.fromkeys(named) if line and (line != _DETERMINISTIC or _WARN_ONLY not in named)]
+    return f"{'; '.join(lines)}  # once, before the first compiled call, and no other value later" if lines else (
         f"# {guard}: the same at warm-up and in use; put `with torch.autocast(...)` inside the compiled function"
     )  # fmt: skip
 
@@ -286,7 +289,7 @@ def keys_line(guards: Sequence[str]) -> str:
     name = code_name((found[-1]["of"] or found[-1]["holder"] or found[-1]["whole"]).removesuffix("._tensordict")) or "the dict"
     keys = list(dict.fromkeys(key for match in found if (key := match["key"] or match["other"]) is not None))[:_MAX_KEYS]
     always = (
-        f": {', '.join(keys)} always (None, or a neutral tensor) or never"
+        f": {', '.join(keys)} always (a neutral tensor for a tensor: None is one more variant) or never"
         if keys
         else f"; where they are data (an id, a symbol): list({name}.values())"
     )

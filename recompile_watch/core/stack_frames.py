@@ -43,6 +43,7 @@ _STATEMENTS = (
     ("draws_numbers", pattern(rb"\b(?:np|numpy)\.random\.|\btorch\.Generator\(|\bgenerator=(?!None)")),
     ("steps_optimizer", pattern(rb"\b\w*(?:opt\w*|scaler|sched\w*)\.(?:step|zero_grad|unscale_|update)\(")),
     ("picks_experts", pattern(rb"\bexpert_(?:hit|idx|mask)\b")),  # the loop of transformers' mixtures of experts
+    ("exchanges_objects", pattern(rb"\b(?:all_)?gather_object\(|\b(?:broadcast|scatter|send|recv)_object_list\(")),  # of torch.distributed
 )
 
 

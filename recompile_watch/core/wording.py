@@ -128,6 +128,7 @@ PATTERNS = {
     "steps_optimizer": "the line of code steps an optimizer, a scaler or a scheduler",
     "training_step": "the file breaks the graph at an optimizer, a scaler or a scheduler as well",
     "picks_experts": "the line of code picks the experts of a mixture that got tokens",
+    "exchanges_objects": "the line of code sends Python objects between processes",
     "lazy_view": "the tensor is a conjugated or negated view, or ceased to be",
 }
 # What failed, by the stage that a traceback shows; the rules say it for those that have a message of their own.

@@ -1226,3 +1226,44 @@ def test_a_failure_under_a_break_is_the_break() -> None:
     broken = "".join(f"{B}{line}\n" for line in ("Graph break in user code at /srv/m.py:3", f"Graph Break Reason: {words}"))
     assert [one.kind for one in _told(log + broken)] == ["graph_break"]
     assert [one.kind for one in _told(log + broken.replace("[0/0]", "[4/0]"))] == ["compile_error", "graph_break"]
+
+
+@pytest.mark.parametrize(
+    ("code", "remedies"),
+    [
+        ("dist.all_gather_object(sizes, i.shape[0])", ["objects_outside", "exclude_from_compile"]),
+        ("torch.distributed.broadcast_object_list(names, src=0)", ["objects_outside", "exclude_from_compile"]),
+        ("dist.all_gather(parts, t)", ["upgrade_torch", "exclude_from_compile"]),
+    ],
+)
+def test_what_sends_objects_between_processes_is_taken_out(code: str, remedies: list[str]) -> None:
+    """Measured: nobody can follow the hint of an error of Dynamo's own, which is for those who write torch; without the one call all is compiled."""
+    log = f"""torch._dynamo.exc.InternalTorchDynamoError: UnsafeScriptObjectError: Attempted to access unregistered member on an OpaqueObject
+  Explanation: Member '_device_types' is not registered for this opaque object type.
+  Hint: Register '_device_types' with a MemberType in register_opaque_type(members=...).
+
+from user code:
+   File "/srv/train.py", line 24, in forward
+    {code}
+  File "/v/site-packages/torch/distributed/distributed_c10d.py", line 911, in _get_object_coll_device
+    devices = group._device_types
+
+"""
+    (failed,) = _told(log)
+    assert [one.remedy for one in failed.advice[:2]] == remedies and "follow_hint" not in [one.remedy for one in failed.advice]
+    assert remedies[0] != "objects_outside" or failed.advice[0].apply.startswith("# at /srv/train.py:24: take this call out of the compiled function")
+
+
+def test_a_machine_without_a_gpu_records_nothing() -> None:
+    """Measured: the line of backend="cudagraphs" on a CPU; to move the tensors to a GPU fails there."""
+    (finding,) = _told("skipping cudagraphs due to skipping cudagraphs due to cpu device (arg0_1)\n")
+    assert [one.remedy for one in finding.advice] == ["move_cpu_tensor_to_gpu", "graph_partition", "other_backend"]
+    assert "without a GPU it fails" in (finding.advice[0].caution or "") and 'backend="inductor"' in finding.advice[2].apply
+
+
+def test_what_is_disabled_may_not_be_compiled_whole() -> None:
+    """Measured: on a forward that fullgraph=True compiles the decorator raises as well; on a helper, without fullgraph, the program runs."""
+    story = Story("compile_error", None, "forward", "/srv/model.py", 9, "InternalTorchDynamoError: no", (), frozenset())
+    for torch in (ANY_VERSION, exactly((2, 0)), exactly((2, 13))):
+        (disable,) = (one for one in advise(story, CATALOG, torch) if one.remedy == "exclude_from_compile")
+        assert "leave fullgraph=True out" in (disable.caution or "") and "not a whole forward" in (disable.caution or "")

@@ -167,9 +167,26 @@ def test_a_dict_with_fewer_keys_is_no_list_to_pad() -> None:
     """Keyword arguments that come and go: their number fails as well as a key of theirs, which is one happening."""
     log = "".join(_block(n, guard) for n, guard in enumerate(["not kw", "KeyError on kw['a']", "KeyError on kw['b']", "len(kw) == 1"], 1))
     assert {one.advice[0].apply for one in _told(log)} == {
-        "# kw: the same keys in every call, in one order: a, b always (None, or a neutral tensor) or never"
+        "# kw: the same keys in every call, in one order: a, b always (a neutral tensor for a tensor: None is one more variant) or never"
     }
     assert _remedies(_told(_block(1, "len(xs) == 1") + _block(2, "KeyError on kw['b']"))[0])[0] == "stable_arg_structure"
+
+
+def test_all_findings_of_a_limit_count_its_variants() -> None:
+    """A key that is there or not has two values; the function that hit a limit of eight has nine variants all the same."""
+    log = _limit_hit([f"{'not ' * (n % 2)}___dict_contains('mask', batch)" for n in range(1, 9)])
+    cautions = [one.caution or "" for finding in _told(log) for one in finding.advice if one.remedy == "recompile_limit_kwarg"]
+    assert len(cautions) > 1 and all("at least 9," in one for one in cautions)
+
+
+def test_keys_that_are_tuples_are_kinds_of_edges() -> None:
+    """Measured with HeteroConv: an empty tensor for a kind that is not there hits the limit just so, and changes the results."""
+    guards = ("not ___dict_contains(('card', 'uses', 'device'), edges)", "KeyError on edges[('firm', 'has', 'shop')]")
+    for guard in guards:
+        advice = _told(_block(1, guard) + _block(2, guard.replace("card", "user").replace("firm", "club")))[0].advice
+        assert [one.remedy for one in advice] == ["compile_per_key", "recompile_limit_kwarg", "raise_recompile_limit"]
+        assert "conv.compile()" in advice[0].apply and advice[0].apply.endswith(f"({guard.replace('card', 'user').replace('firm', 'club')})")
+    assert _remedies(_told(_block(1, "not ___dict_contains('mask', batch)"))[0])[0] == "drop_unused_argument"
 
 
 def test_keys_that_are_data_stay_outside() -> None:
