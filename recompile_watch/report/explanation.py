@@ -161,15 +161,25 @@ DOES_WORDS = {
 }  # fmt: skip
 
 
+def pattern_words(case: Case) -> str:
+    """What a case asks of the findings beside the message; empty where it asks nothing."""
+    return " and ".join(PATTERNS[pattern] for pattern in sorted(case.patterns))
+
+
+def id_words(name: str) -> str:
+    """``compile error, fsdp`` of a case's id ``compile_error.fsdp``."""
+    return name.replace("_", " ").replace(".", ", ")
+
+
 def case_words(case: Case) -> str:
     """When a case fits: its patterns in words, else its name."""
-    when = " and ".join(PATTERNS[pattern] for pattern in sorted(case.patterns))
-    return f"when {when}" if when else case.id.replace("_", " ").replace(".", ", ")
+    when = pattern_words(case)
+    return f"when {when}" if when else id_words(case.id)
 
 
-def case_remedies(case: Case, catalog: Catalog) -> list[Remedy]:
-    """The remedies of a case in order, each in the form for its kind of event."""
-    kind = min(case.kinds, default="")
+def case_remedies(case: Case, catalog: Catalog, kind: str | None = None) -> list[Remedy]:
+    """The remedies of a case in order, each in the form for its kind of event. kind: which one, of a case for several."""
+    kind = min(case.kinds, default="") if kind is None else kind
     return [remedy for key in case.remedies if (remedy := catalog.remedy(key, kind, ANY_VERSION)) is not None]
 
 

@@ -5,9 +5,8 @@ from collections.abc import Iterable
 from recompile_watch.core.models import MODES, Model, ModelSetting, caution_of
 from recompile_watch.core.remedies import Case, Catalog
 from recompile_watch.core.rules import SEVERITIES, Rule, Ruleset
-from recompile_watch.core.versions import ANY_VERSION
-from recompile_watch.core.wording import CAUSES, PATTERNS, cause_means
-from recompile_watch.report.explanation import DOES_WORDS, by_default, case_remedies, case_words, default_words, example
+from recompile_watch.core.wording import CAUSES, cause_means
+from recompile_watch.report.explanation import DOES_WORDS, by_default, case_remedies, case_words, default_words, example, id_words, pattern_words
 
 _INTRODUCTION = """\
 # Guide
@@ -91,15 +90,14 @@ def _message(kind: str, rules: Ruleset, catalog: Catalog) -> str:
     lines = [f"### `{kind}`", "", "```", *shown, "```", "", *dict.fromkeys(rule.why for rule in mine[:_TEXTS]), ""]
     lines += ["| when | what to do, in this order |", "| --- | --- |"]
     for case in (case for case in catalog.cases if kind in case.kinds and not case.causes):
-        titles = [f"{remedy.title} (`{remedy.key}`)" for key in case.remedies if (remedy := catalog.remedy(key, kind, ANY_VERSION)) is not None]
+        titles = [f"{remedy.title} (`{remedy.key}`)" for remedy in case_remedies(case, catalog, kind)]
         lines.append(f"| {_when(case)} | {'<br>'.join(titles)} |")
     return "\n".join([*lines, ""])
 
 
 def _when(case: Case) -> str:
     """When a case fits: its patterns in words, else what its name says behind the kind."""
-    words = " and ".join(PATTERNS[pattern] for pattern in sorted(case.patterns))
-    return words or case.id.partition(".")[2].replace("_", " ").replace(".", ", ") or "else"
+    return pattern_words(case) or id_words(case.id.partition(".")[2]) or "else"
 
 
 def _models(catalog: Catalog) -> list[str]:
