@@ -124,7 +124,7 @@ PATTERNS = {
     "setting_hinted": "torch's message names the setting that helps",
     "asserts": "the line of code is an assert",
     "branches": "the line of code branches on the number",
-    "draws_numbers": "the line of code draws a number from NumPy",
+    "draws_numbers": "the line of code draws random numbers",
     "steps_optimizer": "the line of code steps an optimizer, a scaler or a scheduler",
     "training_step": "the file breaks the graph at an optimizer, a scaler or a scheduler as well",
     "picks_experts": "the line of code picks the experts of a mixture that got tokens",
