@@ -1,5 +1,6 @@
 """Findings become the blocks of the text report: what belongs together for a reader stands in one block."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -10,6 +11,9 @@ from recompile_watch.core.wording import shown_function
 # errors that the bot prints.
 _BY_FUNCTION = frozenset({"recompile", "recompile_limit_hit", "recompile_limit_error"})
 _BY_KIND = frozenset({"synthetic_quote", "inverted_prediction", "bot_error"})
+# Graph breaks that one and the same change takes away: a line of the program that leads into a package, where each of many lines breaks.
+_OF_ONE_CHANGE = "graph_break"
+_PLACE = re.compile(r":\d+\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,8 @@ def title_of(block: Block) -> str:
             return f"{count} symbols are priced without a real quote: {symbols}"
         case "bot_error":
             return f"The bot reports {block.count} errors"
+        case "graph_break":
+            return f"{head.title}, and {count - 1} more that the same change takes away"
         case "recompile":
             return f"{shown_function(head.function or 'A function')} compiled again {block.count} times, for {count} reasons"
     return f"{head.title}, and {count - 1} more like it"
@@ -68,4 +74,6 @@ def _story(finding: Finding) -> tuple[object, ...]:
         return ("function", finding.function, finding.file)
     if finding.kind in _BY_KIND:
         return (finding.kind, finding.severity)
+    if finding.kind == _OF_ONE_CHANGE and finding.advice and _PLACE.search(finding.advice[0].apply):
+        return ("change", finding.severity, finding.advice[0].apply)
     return (finding.id,)

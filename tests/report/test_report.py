@@ -63,6 +63,19 @@ def test_recompiles_of_a_function_are_one_block() -> None:
     assert "7× an integer changed" in text
 
 
+def test_breaks_that_one_change_takes_away_are_one_block() -> None:
+    """A line of the program that leads into a package is told once, with all that breaks behind it; another line is another block."""
+    analysis = Analysis(RULES)
+    for line in range(21, 28):
+        reasons = (Reason(None, "Data-dependent branching", "other"),)
+        one = event("graph_break", line, reasons, f"step_{line}", called_from=f"/srv/m/a.py:{30 if line < 26 else 35} in play")
+        analysis.add(one._replace(file="/srv/site-packages/gymworld/env.py", line_no=line))
+    text = text_of(analysis.report(Facts((SourceFacts("/logs/bot.log", 1000, 10),)), catalog=load_catalog()))
+    assert "2 warnings" in text and text.count("in play: torch.compiler.disable") == 2
+    assert "Graph break in step_21: Data-dependent branching, and 4 more that the same change takes away" in " ".join(text.split())
+    assert "1\u00d7 Graph break in step_22: Data-dependent branching\n" in text
+
+
 def test_what_to_do_is_said_once() -> None:
     """The same remedy of another function is told by its title, and where it goes there."""
     analysis = Analysis(RULES)
