@@ -10,10 +10,12 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar, cast
+from zlib import crc32
 
 from recompile_watch import __version__
 
 _MAX_BYTES = 16 << 20
+_MAX_KEPT = 4  # of one name: several installations, or rules of the user's own beside the shipped ones, take turns
 
 Json = TypeVar("Json", bound=dict[str, Any])
 State = list[object]  # of JSON; in its first line a file says what it was made from
@@ -33,12 +35,13 @@ def kept(name: str, state: State | None) -> bytes | None:
     folder = _own_folder()
     if folder is None or state is None:
         return None
+    line = _line_of(state)
     try:
-        file = os.open(f"{folder}/{name}", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        file = os.open(f"{folder}/{_tagged(name, line)}", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with os.fdopen(file, "rb") as stream:
             if not _is_own(os.fstat(file), stat.S_IFREG):
                 return None
-            return stream.read(_MAX_BYTES) if stream.readline(_MAX_BYTES) == _line_of(state) else None
+            return stream.read(_MAX_BYTES) if stream.readline(_MAX_BYTES) == line else None
     except OSError:
         return None
 
@@ -51,10 +54,13 @@ def keep(name: str, state: State | None, content: bytes) -> None:
         folder = _own_folder(make=True)
         if folder is None:
             return
+        line = _line_of(state)
         part = f"{folder}/{name}.{os.getpid()}"
         with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "wb") as stream:
-            stream.write(_line_of(state) + content)
-        os.replace(part, f"{folder}/{name}")  # noqa: PTH105
+            stream.write(line + content)
+        os.replace(part, f"{folder}/{_tagged(name, line)}")  # noqa: PTH105
+        for old in sorted(Path(folder).glob(_tagged(name)), key=lambda file: file.stat().st_mtime_ns)[:-_MAX_KEPT]:
+            old.unlink()
 
 
 def read_once(name: str, files: Sequence[Path], read: Callable[[], Json]) -> Json:
@@ -70,6 +76,12 @@ def read_once(name: str, files: Sequence[Path], read: Callable[[], Json]) -> Jso
     made = read()
     keep(name, state, json.dumps(made).encode())
     return made
+
+
+def _tagged(name: str, line: bytes | None = None) -> str:
+    """The name of the file for a state, by its first line; without one a pattern for the files of all states."""
+    stem, ending = os.path.splitext(name)  # noqa: PTH122
+    return f"{stem}-{'*' if line is None else f'{crc32(line):08x}'}{ending}"
 
 
 def _line_of(state: State) -> bytes:

@@ -32,6 +32,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache" / "recompile-watch"
 
 
+def only(folder: Path, name: str) -> Path:
+    """The one file of a name, whatever state it is of."""
+    (file,) = folder.glob(name.replace(".", "-*."))
+    return file
+
+
 def facts(rules: Ruleset) -> list[object]:
     """All that a rule says; patterns by their text."""
     names = [
@@ -42,7 +48,7 @@ def facts(rules: Ruleset) -> list[object]:
 
 def mark(folder: Path) -> None:
     """Makes what is kept tell itself from the files."""
-    file = folder / "rules.json"
+    file = only(folder, "rules.json")
     state, _, content = file.read_text().partition("\n")
     known = json.loads(content)
     for entries in known.values():
@@ -87,22 +93,23 @@ def test_a_mistake_in_a_shipped_rule_is_told(folder: Path) -> None:
 def test_what_others_may_write_is_not_trusted(folder: Path, which: str) -> None:
     """A folder or file that is open to others counts as not there."""
     mark(folder)
-    (folder if which == "folder" else folder / "rules.json").chmod(0o777)
+    (folder if which == "folder" else only(folder, "rules.json")).chmod(0o777)
     assert not is_kept()
 
 
 def test_a_link_is_not_followed(folder: Path, tmp_path: Path) -> None:
     """A link in place of the file counts as not there."""
     mark(folder)
-    (folder / "rules.json").rename(tmp_path / "elsewhere.json")
-    (folder / "rules.json").symlink_to(tmp_path / "elsewhere.json")
+    file = only(folder, "rules.json")
+    file.rename(tmp_path / "elsewhere.json")
+    file.symlink_to(tmp_path / "elsewhere.json")
     assert not is_kept()
 
 
 @pytest.mark.parametrize("content", [None, b"", b"{", b"null", b"[" * 100_000, b"\xff"], ids=["no state", "empty", "cut", "null", "deep", "bytes"])
 def test_a_broken_file_is_made_anew(folder: Path, content: bytes | None) -> None:
     """What is no kept rules costs a parse, and no more."""
-    file = folder / "rules.json"
+    file = only(folder, "rules.json")
     file.write_bytes(b"" if content is None else file.read_bytes().partition(b"\n")[0] + b"\n" + content)
     assert facts(load_rules()) == facts(merge(read_rules([config.shipped_rules()])))
     mark(folder)
@@ -154,11 +161,23 @@ def test_other_literals_are_compiled_anew(folder: Path) -> None:
     assert len(found(load_matcher(Ruleset((*rules.rules, more))))) == len(found(load_matcher(rules))) + 1
 
 
+def test_two_rulesets_take_turns(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The shipped rules and those with the user's own are each compiled once; of many only the last few are kept."""
+    rules = load_rules()
+    sets = [Ruleset((*rules.rules, replace(rules.rules[0], id="more", literals=(f"torch._dynamo {n}".encode(),)))) for n in range(6)]
+    for one in (rules, *sets):
+        load_matcher(one)
+    assert len([*folder.glob("literals-*.hs")]) == 4
+    monkeypatch.setattr(scan, "_compiled", None)
+    for one in (sets[-1], sets[-2], sets[-1]):
+        assert found(load_matcher(one))
+
+
 @pytest.mark.parametrize("damage", [lambda content: b"", lambda content: content[:1000], lambda content: content[:5000] + b"\0" + content[5001:]])
 def test_damaged_literals_are_compiled_anew(folder: Path, damage: Callable[[bytes], bytes]) -> None:
     """Whatever became of the file, the same is found, and the file is whole again."""
     whole = found(load_matcher(load_rules()))
-    file = folder / "literals.hs"
+    file = only(folder, "literals.hs")
     state, _, content = (kept := file.read_bytes()).partition(b"\n")
     file.write_bytes(state + b"\n" + damage(content))
     assert found(load_matcher(load_rules())) == whole and file.read_bytes() == kept
