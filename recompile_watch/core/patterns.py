@@ -35,7 +35,7 @@ _HOOKS = pattern(r"\w_hooks\b")  # registered on a module and taken off again, i
 _OF_PARTS = frozenset({"type_identity", "dict_keys", "container_length", "parameter_size"})
 SHARED_WRAPPER = pattern(r"torch[\\/]_dynamo[\\/]external_utils\.py$")
 _TO_ZERO_OR_ONE = pattern(r" size mismatch at index \d+\. expected \d+, actual [01]\b")
-_EXPECTED = pattern(r" size mismatch at index \d+\. expected (?P<size>\d+), actual \d+")
+_EXPECTED = pattern(r" size mismatch at index \d+\. expected (?P<size>[2-9]|\d{2,}), actual \d+")  # 0 and 1 are static
 _DIMENSION = pattern(r"tensor '.+?' size mismatch at index \d+")
 MAX_FIRST_STEPS = 3  # dimensions that may each take their first step before somebody should look
 _BACKENDS = pattern(r"Cached backend: [^\n]{0,200}?compiler='(?P<cached>[\w.-]+)'.{0,200}?New backend: [^\n]{0,200}?compiler='(?P<new>[\w.-]+)'")
@@ -85,7 +85,10 @@ def is_of_another_module(guard: Reason) -> bool:
 
 
 def is_static_thrice(texts: Iterable[str]) -> bool:
-    """True when three entries each have a size of their own for one dimension of one tensor: torch makes it dynamic in the second."""
+    """True when three entries each have a size of their own for one dimension of one tensor, which torch makes dynamic in the second.
+
+    0 and 1 do not count: torch never makes them dynamic.
+    """
     return len({match["size"] for text in texts if (match := _EXPECTED.search(text)) is not None}) >= MIN_STEPS
 
 

@@ -14,7 +14,6 @@ from recompile_watch.core.guard_lines import TENSOR, fixing_line, hinted_config,
 from recompile_watch.core.late import pattern
 from recompile_watch.core.patterns import (
     DYNAMIC_BY_ITSELF,
-    MIN_STEPS,
     RESUMED,
     TWO_STATES,
     is_of_a_wrapper,
@@ -252,7 +251,7 @@ class Stories:
             symbolic = self._on_what(place).get("symbolic_shape", {})
             if any(f"{match['source']}.size()[" in text for found in symbolic.values() for text in found):
                 return {"was_dynamic"}
-            return {"stays_static"} if _distinct(guards) >= MIN_STEPS or self._is_static(place) else set()
+            return {"stays_static"} if self._is_static(place) else set()
         if cause == "container_length" and (length := _LENGTH.match(guards[-1].text)) is not None:
             keys = (text for found in self._on_what(place).get("dict_keys", {}).values() for text in found)
             return {"of_a_dict"} if any(f" on {length['source']}[" in text for text in keys) else set()

@@ -59,6 +59,13 @@ def test_where_the_log_leaves_it_open_it_is_to_be_looked_at_first() -> None:
     assert "names the line" in (found.advice[0].where or "")
 
 
+def test_a_batch_of_one_is_no_sign_that_sizes_stay_static() -> None:
+    """Two dimensions that each take their first step, and the size 1, which torch never makes dynamic."""
+    changes = [(1, 16, 24), (0, 8, 3), (0, 8, 1), (0, 1, 12)]
+    (found,) = _told("".join(_block(n, GUARD.format("ids", *change)) for n, change in enumerate(changes, 1)))
+    assert _remedies(found)[0] == "mark_dynamic"
+
+
 @pytest.mark.parametrize(
     "part",
     [
