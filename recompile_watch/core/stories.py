@@ -254,7 +254,8 @@ class Stories:
             return {"stays_static"} if self._is_static(place) else set()
         if cause == "container_length" and (length := _LENGTH.match(guards[-1].text)) is not None:
             keys = (text for found in self._on_what(place).get("dict_keys", {}).values() for text in found)
-            return {"of_a_dict"} if any(f" on {length['source']}[" in text for text in keys) else set()
+            told = (f" on {length['source']}[", f"dict.keys({length['source']})")
+            return {"of_a_dict"} if any(sign in text for text in keys for sign in told) else set()
         is_alone = all(one.key.kind != "recompile" for one in self._of_function.get(place, []))
         return {"only_last_reason"} if cause in TWO_STATES and group.key.kind != "recompile" and is_alone else set()
 

@@ -170,6 +170,8 @@ def test_a_dict_with_fewer_keys_is_no_list_to_pad() -> None:
         "# kw: the same keys in every call, in one order: a, b always (a neutral tensor for a tensor: None is one more variant) or never"
     }
     assert _remedies(_told(_block(1, "len(xs) == 1") + _block(2, "KeyError on kw['b']"))[0])[0] == "stable_arg_structure"
+    looped = _block(1, "len(batch) != 2") + _block(2, "list(dict.keys(batch))[1] == 'topic'")
+    assert {_remedies(one)[0] for one in _told(looped)} == {"drop_unused_argument"}
 
 
 def test_all_findings_of_a_limit_count_its_variants() -> None:
