@@ -57,7 +57,7 @@ _BY_CAUSE = {
     "parameter_size": "Parameters keep static sizes by default, so each width of this layer compiles again.",
     "size_zero_one": "torch compiles sizes 0 and 1 apart from all others, at most once more for each.",
     "int_value": "torch makes an integer dynamic after its first change; where dynamic=False or the code fixes it, each new one compiles again.",
-    "float_value": "torch from 2.7 on makes a float dynamic after its first change, unless dynamic=False forbids it; before, each compiles again.",
+    "float_value": "torch from 2.6 on makes a float dynamic after its first change, unless dynamic=False forbids it; before, each compiles again.",
     "str_value": "Strings cannot be dynamic: each new value compiles again, up to the limit.",
     "bool_value": "At most one more compile for each value, which is usually fine.",
     "module_int_attribute": "torch takes integer attributes of modules for constants: each new value compiles again, up to the limit.",
