@@ -400,6 +400,14 @@ def _block(number: int, reason: str) -> str:
     return f"{v}Recompiling function f in /srv/m.py:3\n{v}    triggered by the following guard failure(s):\n{v}    - 0/{number - 1}: {reason}\n"
 
 
+def test_what_it_means_is_what_the_rule_that_found_it_says() -> None:
+    """Rules of one kind, told apart by nothing in the event, each have their own words."""
+    said = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 23.65 GiB of which 1 GiB is free.\n"
+    assert _told(said)[0].consequence == "torch could not get GPU memory; the call failed, unless the program catches it and tries less."
+    sizes = "CUDAGraph supports dynamic shapes by recording a new graph for each distinct input size. We have observed 51 distinct sizes.\n"
+    assert _told(sizes)[0].consequence.startswith("Every new input size records another CUDA graph")
+
+
 def test_the_limit_that_was_hit_is_the_one_to_raise() -> None:
     """More than what was too low, by the name that was hit; torch.compile(recompile_limit=) does not move the accumulated one (measured, 2.13)."""
     first = _told(_hit(64, "recompile_limit", "0/0: adapter == 'de'"))[0].advice
