@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TypeAlias, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from recompile_watch.core.errors import StoreError
-from recompile_watch.core.events import Event, event_from_json, event_to_json
+from recompile_watch.core.events import Event, event_from_json, event_state
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 T = TypeVar("T")
@@ -29,7 +29,7 @@ def to_json(value: object) -> Json:
         case datetime():
             return value.isoformat()
         case Event():
-            return cast(Json, event_to_json(value))
+            return cast(Json, event_state(value))
         case Mapping():
             return {str(key): to_json(item) for key, item in value.items()}
         case list() | tuple() | frozenset() | set():

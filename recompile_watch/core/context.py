@@ -10,7 +10,7 @@ from itertools import takewhile
 from typing import Any
 
 from recompile_watch.core.counters import CallCounters, derived_latency
-from recompile_watch.core.events import EXTRA_FIELDS, Event, event_from_json, event_to_json
+from recompile_watch.core.events import EXTRA_FIELDS, Event, event_from_json, event_state
 from recompile_watch.core.handlers import Handlers
 from recompile_watch.core.runs import Metrics, Run, Stretch
 from recompile_watch.core.same import (
@@ -71,14 +71,14 @@ class Context:
         held = [one for item in self._queue for one in _each(item)]
         return {
             "times": self._times.state(),
-            "held": [[event_to_json(item.event), item.rule, item.waits, item.drop, item.channel.decode("latin-1"), item.stack] for item in held],
+            "held": [[event_state(item.event), item.rule, item.waits, item.drop, item.channel.decode("latin-1"), item.stack] for item in held],
             "announced": [index for index, item in enumerate(held) if any(item is one for one in self._announced)],
             "last_failure": self._last_failure,
-            "logged": None if self._logged is None else event_to_json(self._logged),
-            "callers": [[channel.decode("latin-1"), event_to_json(event)] for (channel, *_), event in self._callers.items()],
+            "logged": None if self._logged is None else event_state(self._logged),
+            "callers": [[channel.decode("latin-1"), event_state(event)] for (channel, *_), event in self._callers.items()],
             "raised": [[one.process[0].decode("latin-1"), *one.process[1:], *one[1:]] for one in self._raised],
             **self._handlers.state(held),
-            "loading": {model: event_to_json(event) for model, event in self._loading.items()},
+            "loading": {model: event_state(event) for model, event in self._loading.items()},
             "counts": self._counters.state(),
         }
 

@@ -21,8 +21,6 @@ from recompile_watch.core.versions import VersionRange
 KIND = "ineffective_setting"
 NOTES = frozenset({"repeated", "dormant"})  # causes that change nothing and mislead nobody for long: notes, not warnings
 MIN_LIKENESS = 0.9
-# With these versions each setting of the table was tried (of 2.14 the source was read); between two of them nobody looked, so nothing is claimed.
-TRIED = ((2, 3), (2, 5), (2, 7), (2, 9), (2, 13), (2, 14), (2, 15))
 # Names that look as if they set something about compiling; all others in the file are nobody's business here.
 _OF_TORCH = pattern(r"TORCHDYNAMO_\w+|TORCHINDUCTOR_\w+|TORCH_COMPILE\w*|TORCH_DYNAMO_\w+|TORCH_CUDAGRAPH\w*")
 _SECRET = pattern(r"KEY|SECRET|TOKEN|PASS|CREDENTIAL|ACCOUNT|AUTH|COOKIE|WEBHOOK|DSN", re.IGNORECASE)
@@ -109,7 +107,7 @@ class _Judge:
                 f"export {name}=…",
             )
         elif name in self._catalog.ineffective:
-            why = f"Nothing reads this name, in any version of torch. {self._catalog.ineffective[name]}"
+            why = f"No torch from 2.1 on reads this name. {self._catalog.ineffective[name]}"
             yield _Mistake("no_effect", step, f"{_pair(step)} has no effect: no torch reads it", why, f"unset {name}")
         elif name in self._read:
             yield from self._of_word(step, *self._read[name])
@@ -120,8 +118,7 @@ class _Judge:
 
     def _of_version(self, step: Step) -> Iterator[_Mistake]:
         since, end = self._catalog.settings[step.name].since, self._torch.end
-        without = max((version for version in TRIED if version < since), default=None)
-        if without is not None and end is not None and end <= (without[0], without[1] + 1):
+        if end is not None and end <= since:
             wanted = f"{since[0]}.{since[1]}"
             yield _Mistake(
                 "too_new",

@@ -84,6 +84,7 @@ class Event(NamedTuple):
     function, file, line_no: the user's code the event is about.
     partial: True when part of the record is cut off in the log.
     extra: the further fields of the event's kind.
+    rule: the rule that made it, which says why it matters; empty for what is only noted, and where none is known.
     """
 
     kind: str
@@ -100,6 +101,7 @@ class Event(NamedTuple):
     reasons: tuple[Reason, ...]
     partial: bool
     extra: Mapping[str, object]
+    rule: str = ""
 
 
 def is_accumulated(limit_name: object) -> bool:
@@ -125,8 +127,13 @@ def event_to_json(event: Event) -> dict[str, object]:
     }
 
 
+def event_state(event: Event) -> dict[str, object]:
+    """The event with the rule that made it, for ``event_from_json``."""
+    return {**event_to_json(event), "rule": event.rule}
+
+
 _FIELDS = frozenset(
-    {"kind", "at", "time", "rank", "pid", "compile_id", "function", "file", "line_no", "reasons", "partial"}
+    {"kind", "at", "time", "rank", "pid", "compile_id", "function", "file", "line_no", "reasons", "partial", "rule"}
 )  # fmt: skip
 
 
@@ -139,6 +146,7 @@ def event_from_json(value: Mapping[str, object]) -> Event:
         cast(int | None, value["rank"]), cast(int | None, value["pid"]), cast(str | None, value["compile_id"]),
         cast(str | None, value["function"]), cast(str | None, value["file"]), cast(int | None, value["line_no"]), reasons,
         bool(value["partial"]), {name: _as_made(extra) for name, extra in value.items() if name not in _FIELDS},
+        str(value.get("rule", "")),
     )  # fmt: skip
 
 

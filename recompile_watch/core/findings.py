@@ -142,6 +142,14 @@ class Wording:
         most = max((len(rule.values) for rule in agreeing), default=0)
         return [rule for rule in agreeing if len(rule.values) == most]
 
+    def _plain(self, group: Group) -> Rule | None:
+        """The rule that says why it matters: of a failure the one that found it, else what holds for the kind in general, where a rule says that."""
+        rules, event = self.rules_for(_worst(group)), group.first
+        own = next((rule for rule in rules if rule.id == event.rule), None)
+        general = next((rule for rule in rules if rule.id == f"torch.{event.kind}"), None)
+        chosen = (own or general) if event.kind == "compile_error" else (general or own)
+        return chosen or (rules[0] if rules else None)
+
     def severity(self, group: Group, headroom: Headroom | None) -> str:
         """How bad a group is."""
         kind = group.key.kind
@@ -171,8 +179,7 @@ class Wording:
         key, first = group.key, group.first
         headroom = None if group.has_raised else headroom  # what raised left no entry
         has_line = first.line_no is not None
-        rules = self.rules_for(_worst(group))
-        plain = next((rule for rule in rules if rule.id == f"torch.{key.kind}"), rules[0] if rules else None)  # what holds for the kind in general
+        plain = self._plain(group)
         severity = self.severity(group, headroom)
         beside = _filling(group, headroom) if severity == "warning" else ""
         if cuts is not None and cuts.breaks >= MANY_CUTS and not is_expected(advice):

@@ -76,6 +76,7 @@ def sighting(
     event = Event(
         rule.event, source, line, offset, None, rank, head.pid, text_or_none(compile_id), text_or_none(fields.get("function")),
         text_or_none(fields.get("file")), line_no if isinstance(line_no, int) else None, reasons, partial, extra_fields(rule, fields),
+        "" if rule.severity == "info" else rule.id,
     )  # fmt: skip
     return Sighting(event, record.stamp, head.outer_stamp, rule.id, bool(head.torch), head.channel)
 

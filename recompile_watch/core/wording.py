@@ -57,7 +57,7 @@ _BY_CAUSE = {
     "parameter_size": "Parameters keep static sizes by default, so each width of this layer compiles again.",
     "size_zero_one": "torch compiles sizes 0 and 1 apart from all others, at most once more for each.",
     "int_value": "torch makes an integer dynamic after its first change; where dynamic=False or the code fixes it, each new one compiles again.",
-    "float_value": "torch from 2.7 on makes a float dynamic after its first change, unless dynamic=False forbids it; before, each compiles again.",
+    "float_value": "torch from 2.6 on makes a float dynamic after its first change, unless dynamic=False forbids it; before, each compiles again.",
     "str_value": "Strings cannot be dynamic: each new value compiles again, up to the limit.",
     "bool_value": "At most one more compile for each value, which is usually fine.",
     "module_int_attribute": "torch takes integer attributes of modules for constants: each new value compiles again, up to the limit.",
@@ -72,6 +72,15 @@ _BY_CAUSE = {
     "grad_mode": "One compile for each state is normal; more means that the state differs between call sites.",
     "autocast": "One compile for each state is normal; more means that the state differs between call sites.",
     "symbolic_shape": "Each side of a condition on sizes needs a graph of its own, which is normal.",
+    "device_mismatch": "Each device compiles again.",
+    "dispatch_keys": "Each set of keys compiles again: another device, inference_mode, a conjugated view; in older versions autocast.",
+    "global_state": "What is compiled holds for one state of these settings: each other state compiles again.",
+    "type_identity": "Each type that is passed compiles again, up to the limit.",
+    "dict_keys": "Each set of keys, and each order of them, compiles again, up to the limit.",
+    "backend_match": "What was compiled for one backend object is not used for another: each new one compiles again, up to the limit.",
+    "tensor_aliasing": "One compile for tensors that share memory and one for those that do not: two at most for each pair, which is usually fine.",
+    "undefined_name": "torch failed to say which guard did not hold: each call that fits nothing compiles again, up to the limit.",
+    "empty": "torch does not say why what it compiled before did not fit: each such call compiles again, up to the limit.",
 }
 PATTERNS = {
     "per_layer_index": "each layer has its own index",
@@ -178,8 +187,8 @@ def consequence_of(group: Group, rule_why: str | None, torch_version: tuple[int,
             return "The process that wrote this log was started without the setting, before it, or from elsewhere: what was decided does not hold."
         case "limit_not_in_force":
             return "Functions still stop compiling at the lower limit: whoever raised it believes in a change that did not happen where it counts."
-        case "bot_error":
-            return "What the bot was doing for this symbol, or in this cycle, did not finish."
+        case "bot_error" if group.count > 1:
+            return "The bot reports failures of its own: a symbol, a price or a whole cycle may be missing."
     stopped = group.values.get("not_resumed")
     return _where_not_resumed(group) + (rule_why or "See the evidence.") + (f" What stops it: {_short(str(stopped))}." if stopped else "")
 

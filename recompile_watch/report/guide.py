@@ -25,14 +25,14 @@ recompile-watch analyze serve.log
 ```
 
 An unknown name in `TORCH_LOGS` ends the program at `import torch`: use `recompiles` and `graph_breaks` (2.1 and newer), `recompiles_verbose`
-(2.2 and newer), and not `cudagraphs` on 2.1. `TORCH_TRACE=folder` (2.3 and newer) writes everything that the compiler did, for
+(2.2 and newer), and not `cudagraphs` on 2.1 and 2.2. `TORCH_TRACE=folder` (2.3 and newer) writes everything that the compiler did, for
 `recompile-watch analyze folder`.
 
 ## Lock compilation after warm-up
 
 1. Run every variant once before the program goes live: all shapes (distinct sizes for distinct dimensions), dtypes, modes and flags.
-2. In staging make a recompile an error: `torch.compiler.set_stance("fail_on_recompile")` (2.7 and newer).
-3. In production let new variants run in eager mode: `torch.compiler.set_stance("eager_on_recompile")` (2.7 and newer).
+2. In staging make a recompile an error: `torch.compiler.set_stance("fail_on_recompile")` (2.6 and newer).
+3. In production let new variants run in eager mode: `torch.compiler.set_stance("eager_on_recompile")` (2.6 and newer).
 
 ## Causes
 """

@@ -58,6 +58,21 @@ def findings(path: Path, torch: str | None = None) -> list[Finding]:
     return list(analysis.report(Facts((SourceFacts(str(path)),), torch_version=torch), CATALOG).findings)
 
 
+def test_advice_in_the_versions_between_those_that_were_run() -> None:
+    """torch's source has the stances from 2.6 on, patterns of sources from 2.8 on, and the limit as an argument from 2.12 on."""
+
+    def at(minor: int, guard: str, **more: object) -> dict[str, Advice]:
+        return advice(guard, torch=VersionRange((2, minor), (2, minor + 1)), **more)
+
+    assert [minor for minor in (5, 6, 7) if "stance_eager_on_recompile" in at(minor, "6/7: name == 'q_proj'")] == [6, 7]
+    assert [minor for minor in (11, 12, 13) if "recompile_limit_kwarg" in at(minor, "6/7: name == 'q_proj'")] == [12, 13]
+    layers = ("6/0: cache._idx[0] == 0", "6/1: cache._idx[1] == 0", "6/2: cache._idx[2] == 0")
+    told = {minor: advice(*layers, torch=VersionRange((2, minor), (2, minor + 1)))["dynamic_sources_env"].apply for minor in (7, 8)}
+    assert r"\[.*\]" not in told[7] and r"\[.*\]" in told[8]
+    floats = [minor for minor in (5, 6) if "none_first_automatic_dynamic" in at(minor, "0/0: s == 0.5", kind="recompile", worst_process=1)]
+    assert floats == [6]
+
+
 def test_every_cause_has_advice() -> None:
     """Whatever class a guard failure gets, something fits."""
     guard = parse_reason("0/0: tensor 'x' stride mismatch at index 0. expected 6, actual 1")
@@ -383,6 +398,14 @@ def _hit(limit: int, name: str, reason: str) -> str:
 def _block(number: int, reason: str) -> str:
     v = V.format(number)
     return f"{v}Recompiling function f in /srv/m.py:3\n{v}    triggered by the following guard failure(s):\n{v}    - 0/{number - 1}: {reason}\n"
+
+
+def test_what_it_means_is_what_the_rule_that_found_it_says() -> None:
+    """Rules of one kind, told apart by nothing in the event, each have their own words."""
+    said = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 23.65 GiB of which 1 GiB is free.\n"
+    assert _told(said)[0].consequence == "torch could not get GPU memory; the call failed, unless the program catches it and tries less."
+    sizes = "CUDAGraph supports dynamic shapes by recording a new graph for each distinct input size. We have observed 51 distinct sizes.\n"
+    assert _told(sizes)[0].consequence.startswith("Every new input size records another CUDA graph")
 
 
 def test_the_limit_that_was_hit_is_the_one_to_raise() -> None:

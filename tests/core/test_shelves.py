@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from recompile_watch.core.codec import from_json, to_json
 from recompile_watch.core.errors import StoreError
-from recompile_watch.core.events import Event, event_from_json, event_to_json
+from recompile_watch.core.events import Event, event_from_json, event_state
 from recompile_watch.core.lifecycle import State
 from recompile_watch.core.pace import STRETCHES, Pace
 from recompile_watch.core.shelves import Shelf
@@ -51,7 +51,7 @@ def test_every_event_of_the_sample_logs_comes_back() -> None:
     logs = [*SAMPLES.glob("*.log"), SAMPLES / "trace", SAMPLES / "bot-2025-10-30-files"]
     events = [one for log in logs for _, one in events_of(log)]
     assert len(events) > 200
-    assert [event_from_json(json.loads(json.dumps(event_to_json(one)))) for one in events] == events
+    assert [event_from_json(json.loads(json.dumps(event_state(one)))) for one in events] == events
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from recompile_watch.core.engine import SourceEngine
 from recompile_watch.core.errors import StoreError
 from recompile_watch.core.events import Event as CoreEvent
-from recompile_watch.core.events import event_from_json, event_to_json
+from recompile_watch.core.events import event_from_json, event_state, event_to_json
 from recompile_watch.core.streams import Piece, Position, Seen, Stream
 from recompile_watch.core.times import TimeOptions
 from tests.conftest import DATA, SAMPLES, matcher, only_events, rules
@@ -147,4 +147,4 @@ def test_events_survive_json() -> None:
     engine = SourceEngine("bot.log", rules(), matcher(), TIMES)
     for path in (SAMPLES / "bot-2025-10-30.log", DATA / "torch" / "2.5.1" / "s10_breaks.log"):
         for event in only_events([*engine.feed(path.read_bytes())]):
-            assert event_from_json(json.loads(json.dumps(event_to_json(event)))) == event
+            assert event_from_json(json.loads(json.dumps(event_state(event)))) == event
