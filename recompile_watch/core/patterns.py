@@ -18,6 +18,7 @@ _MODULE_INDEX = pattern(r"\['?\d+'?\]|\.\d+(?=\.)")
 _OF_CLASS = pattern(r"___check_type_id\((?P<source>.{1,300}), (?P<id>\d+)\), type=(?P<name><class '.{1,300}'>)")
 _INTEGER = pattern(r"(?<![\w.])-?\d+(?![\w.])")
 _INDEX = pattern(r"\[(\d+)\]|\b(?:layers?|blocks?|h|_modules\[')\.?'?(\d+)")
+_LENGTH = pattern(r"len\([^\n]{1,300}\) == (\d+)")
 _DUCK = pattern(r"(?P<one>[\w.\[\]']+)\.size\(\)\[\d+\] == (?P<other>[\w.\[\]']+)\.size\(\)\[\d+\]")
 # The code behind a graph break, as each version of torch names it: "torch_dynamo_resume_in_f_at_3" and "resume_in_f_at_3" since 2.2,
 # "<resume in f>" and "<graph break in f>" before, without the line.
@@ -120,6 +121,8 @@ def patterns_of(guards: Sequence[Reason], *, function: str | None, worst_process
             found.add("growing_value")
     elif len(guards) == 1 and _names_its_entry(guards[0]):
         found.add("per_layer_index")
+    elif len(guards) == 1 and cause == "container_length" and _counts_its_entry(guards[0]):
+        found.add("growing_value")
     is_dynamic = cause in DYNAMIC_BY_ITSELF or (cause == "closure_or_global" and all(map(_PASSED_NUMBER.match, texts)))
     if is_dynamic and _are_first_steps(guards, worst_process) and not (len(texts) > 1 and "per_layer_index" in found):
         found.add("first_dynamic_step")
@@ -240,8 +243,18 @@ def _is_index(text: str, position: int) -> bool:
 
 def _names_its_entry(guard: Reason) -> bool:
     """True when the guard's index is the number of the cache entry it belongs to: entry 7 was made for layer 7."""
+    entry = _late_entry(guard)
+    return entry is not None and any(int(match[1] or match[2]) == entry for match in _INDEX.finditer(guard.text.partition(" == ")[0]))
+
+
+def _counts_its_entry(guard: Reason) -> bool:
+    """True when the guard's length is the number of its cache entry, or the next: entry 7 was made for a list of 7, which began empty."""
+    entry, length = _late_entry(guard), _LENGTH.match(guard.text)
+    return entry is not None and length is not None and int(length[1]) - entry in (0, 1) and not is_of_another_module(guard)
+
+
+def _late_entry(guard: Reason) -> int | None:
+    """The number of the guard's cache entry, where so many came before it that a number that it shares is no chance."""
     parsed = parse_compile_id(guard.entry) if guard.entry else None
     entry = parsed.frame_compile if parsed is not None else None
-    if entry is None or entry < MIN_STEPS - 1:
-        return False
-    return any(int(match[1] or match[2]) == entry for match in _INDEX.finditer(guard.text.partition(" == ")[0]))
+    return None if entry is None or entry < MIN_STEPS - 1 else entry

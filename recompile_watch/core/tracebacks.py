@@ -178,7 +178,8 @@ _OPERATION = pattern(
     rb"|Explanation: Backend compiler `[^`\n]{1,100}` failed with (?P<failed>[^\n]{1,120}?)(?:\. Adding a graph break|[ \t\r]{0,9}$)"
     rb"|Explanation: Can't find numpy (?:numpy )?function <(?:class '|(?:(?:built-in|bound) )?(?:function|method) )(?P<numpy>[\w.]{1,80})"
     rb"|Explanation: Dynamo has no bytecode reconstruction implemented for sourceless variable (?P<unbuilt>[^\n]{1,80}?)\.[ \t\r]{0,9}$"
-    rb"|Developer debug context: (?:unsupported operator: (?P<unsupported>\S{1,80})|method: <Logger [^\n>]{1,120}>\.(?P<logged>\w{1,40})))"
+    rb"|Developer debug context: (?:unsupported operator: (?P<unsupported>\S{1,80})|method: <Logger [^\n>]{1,120}>\.(?P<logged>\w{1,40})"
+    rb"|TypeError [^\n:]{1,200}: (?P<refused>[^\n]{1,200}?)[ \t\r]{0,9}$))"
 )
 
 

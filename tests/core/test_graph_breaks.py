@@ -242,3 +242,25 @@ def test_random_numbers_are_drawn_outside(code: str, what: str) -> None:
     assert finding.advice[0].remedy == "draw_outside"
     (finding, *_) = findings(broken(8, "0/0", "Failed to convert args/kwargs to proxy"))
     assert "draw_outside" not in [one.remedy for one in finding.advice]
+
+
+def test_a_call_that_does_not_take_its_arguments() -> None:
+    """An error of the program's own, which torch breaks the graph at: first the same call without torch.compile."""
+    wrong = (
+        "TypeError when making fake tensor call\n  Explanation: \n\n  Developer debug context: TypeError <built-in method sin of type object at"
+        " 0x7f24e6ecea40>: sin() takes 1 positional argument but 2 were given"
+    )
+    finding = only(broken(6, "0/0", wrong))
+    assert [one.remedy for one in finding.advice] == ["check_in_eager", "remove_graph_break"]
+    assert finding.advice[0].apply.endswith(": sin() takes 1 positional argument but 2 were given")
+    failed = only(f'torch._dynamo.exc.Unsupported: {wrong}\n\nfrom user code:\n   File "/srv/m.py", line 6, in g\n    return torch.sin(x, x)\n')
+    assert failed.advice[0].remedy == "check_in_eager"
+
+
+@pytest.mark.parametrize("asked", ["", ". To avoid graph breaks caused by logger in compile-mode, it is recommended to disable logging"])
+def test_torch_moves_no_logger_behind_the_graph(asked: str) -> None:
+    """Measured on torch 2.13.0, and so in the source of 2.6: reorderable_logging_functions is not asked for a logger's method."""
+    said = f"Logger not supported for non-export cases{asked}"
+    for log in (broken(6, "0/0", said), f"torch._dynamo.exc.Unsupported: {said}\n"):
+        remedies = [one.remedy for one in only(log).advice]
+        assert "ignore_logging" in remedies and "reorder_logging" not in remedies

@@ -29,6 +29,14 @@ def test_the_last_reason_alone_shows_the_layers() -> None:
     assert "per_layer_index" not in found("6/0: kv_cache._current_idx[0] == 0", worst_process=1)
 
 
+def test_the_last_reason_alone_shows_a_list_that_grows() -> None:
+    """Entry 7 was made for a list of 7: measured on torch 2.13.0, of a module that appends in forward()."""
+    assert "growing_value" in found("0/7: len(self.kept) == 7", worst_process=1)
+    assert "growing_value" in found("4/7: len(L['self'].kept) == 8", worst_process=1)
+    for guard in ("0/7: len(self.kept) == 3", "0/1: len(self.kept) == 1", "0/7: len(self._modules['blocks']._modules) == 7", "len(self.kept) == 7"):
+        assert "growing_value" not in found(guard, worst_process=1)
+
+
 @pytest.mark.parametrize(
     "guards",
     [
