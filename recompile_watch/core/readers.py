@@ -258,7 +258,7 @@ def _read_compile_error(source: str, reasons_of: Reasons, record: Record, fields
         re.search(rb"\b%s:[ \t]*(?P<text>[^\n]*)(?P<more>\n[^\n]*)?" % re.escape(name.encode()), record.message()) if isinstance(name, str) else None
     )
     known = fields.get("message")
-    if said is not None and (known is None or (isinstance(known, str) and known.startswith("Failed running "))):
+    if said is not None and (known in (None, decode(said["text"])) or (isinstance(known, str) and known.startswith("Failed running "))):
         fields["message"] = (
             what_is_wrong(decode(said["text"]).strip(), decode(said["more"] or b"").strip(), decode(record.message()))[:MAX_MESSAGE] or None
         )
