@@ -1,7 +1,8 @@
 """Boxes: tracebacks as Python's rich draws them, in a box with some lines of code for each frame, become those that Python itself prints.
 
 Below the box stands the exception with its text, broken at its blanks to fit the console. Boxes come anywhere in a log, and behind any
-carrier, so this takes the pieces of lines. Source: rich/traceback.py (_render_stack, __rich_console__), rich 10 to 15.
+carrier, so this takes the pieces of lines. What others draw below a line of code, the values of its names, is left out.
+Source: rich/traceback.py (_render_stack, __rich_console__), rich 10 to 15; loguru/_better_exceptions.py.
 """
 
 from collections.abc import Iterator
@@ -30,6 +31,8 @@ _BEGINS = pattern(
     rb"[\s\xe2]|\Z|Traceback |The above exception |During handling |from user code:|User [Ss]tack|Set TORCH|You can suppress |While executing "
     rb"|Original traceback:|target: |args\[|(?:\w+\.)*[A-Z]\w*(?:Error|Exception|Failed|Unsupported)(?::|\s*\Z)"
 )
+# What a name in the line of code above stood for, as loguru and better_exceptions print it.
+_VALUE = pattern(rb"(?:\xe2\x94\x82| )*\xe2\x94\x94 (?![\w.]{1,120}: )")
 _PADDING = 4  # columns of the sides with a blank each
 _DEFAULT_WIDTH = 100  # of a box, however wide the console is
 _MAX_CONSOLE = 400
@@ -66,6 +69,9 @@ class Boxes:
     def line(self, pieces: list[Piece], number: int, offset: int, raw: bytes) -> Iterator[Placed]:
         """The pieces that are complete now. raw: the line that they stand in."""
         for piece in pieces:
+            if b"\xe2\x94\x94 " in piece.text and not piece.torch and _VALUE.match(piece.text) is not None:
+                yield _with_text((piece, number, offset, raw), b"")
+                continue
             if not self._boxes and _TITLE not in piece.text:
                 yield piece, number, offset, raw
                 continue

@@ -50,10 +50,8 @@ class Joiner:
         self._open: list[Record] = []
         self._carried: dict[bytes, tuple[Piece, int, int]] = {}
         self._boxes = Boxes()
-        self._number, self._offset = 0, 0
-        self._records = 0
-        self._raw = b""
-        self._torn_line = b""
+        self._number = self._offset = self._records = 0
+        self._raw = self._torn_line = b""
         self._broken_off: set[bytes] = set()  # channels in which something was printed in the middle of a record
 
     @property
@@ -92,10 +90,9 @@ class Joiner:
         closed = self._expire(self._number, offset)
         self._raw = raw
         self._torn_line = b"" if terminated else raw.replace(b"\x00", b"")
-        for piece, first_number, first_offset in self._whole(raw, number, offset):
-            closed += self._pieces(self._boxes.line(self._behind_tag(piece), first_number, first_offset, self._raw), before, opens)
-        if self._boxes.is_open and not self._open:
-            closed += self._pieces(self._boxes.end(), b"", opens)
+        for piece, first, begin in self._whole(raw, number, offset):
+            closed += self._pieces(self._boxes.line(self._behind_tag(piece), first, begin, self._raw), before, opens)
+        closed += self._pieces(self._boxes.end(), b"", opens) if self._boxes.is_open and not self._open else []
         for record in self._open:
             if record.last_line == self._number:
                 record.end = offset + (len(raw) if size is None else size) + 1
@@ -175,11 +172,15 @@ class Joiner:
             tag = record.head.tag
             if tag and piece.text.startswith(tag) and record.head.channel.startswith(joined(piece.channel, tag)):
                 return inside(piece, tag)
-        match = TAG.match(piece.text)
-        if match is None or self._taker(piece) is not None:
+        match, taker = TAG.match(piece.text), self._taker(piece)
+        if match is None or (taker is not None and not taker.rule.gives_way):
             return [piece]
         within = inside(piece, match[0])
-        return within if any(self._head(one) is not None for one in within) else [piece]
+        if not any((head := self._head(one)) is not None and (taker is None or not head[0].gives_way) for one in within):
+            return [piece]
+        if taker is not None:
+            taker.gave_way = taker.ended = True
+        return within
 
     def _piece(self, number: int, offset: int, piece: Piece, before: bytes, opens: bool) -> list[Record]:
         taker = self._taker(piece)

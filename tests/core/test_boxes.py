@@ -184,6 +184,26 @@ def test_other_failures_and_boxes_are_none(tmp_path: Path) -> None:
     assert events_of_bytes(drawn.encode() * 3, "bot.log") == []
 
 
+def test_values_below_code_are_left_out() -> None:
+    """loguru and better_exceptions print what names stood for, exceptions among them; a tree that says something is read."""
+    log = """Traceback (most recent call last):
+
+> File "/srv/app/train.py", line 4, in step
+    return call(x)
+           │    └ [1, 2, 3]
+           └ <function call at 0x7f6508>
+  File "/venv/lib/python3.11/site-packages/torch/_inductor/compile_fx.py", line 5, in call
+    raise InductorError(error, frame)
+          │             └ <frame at 0x7f65>
+          └ <class 'torch._inductor.exc.InductorError'>
+torch._inductor.exc.InductorError: RuntimeError: no kernel
+"""
+    (event,) = events_of_bytes(log.encode(), "bot.log")
+    assert (event["exception"], event["called_from"]) == ("InductorError", "/srv/app/train.py:4 in step")
+    (event,) = events_of_bytes("└ torch._inductor.exc.InductorError: RuntimeError: no kernel\n".encode(), "bot.log")
+    assert event["exception"] == "InductorError"
+
+
 @pytest.mark.parametrize("row", ["│", "│ a" + "b" * 60 + " │", "│ ❱ 1 │ " + "│   " * 20, "│ │", "x", "w " * 45])
 def test_a_box_without_end(row: str) -> None:
     """Megabytes of it take time and memory for each line once."""
