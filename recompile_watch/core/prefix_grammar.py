@@ -312,7 +312,9 @@ JSON_TEXT = (
     "LogMessage", "@m", "@message", "Message", "Log", "full_message", "short_message", "output", "stderr", "data",
 )  # fmt: skip
 TRACEBACK = b"Traceback (most recent call last)"
-LOGFMT = pattern(rb"(?P<key>[\w.@-]{1,80})=(?:\"(?P<quoted>(?:[^\"\\]|\\.)*)\"|(?P<bare>[^\s\"]*))(?:\s+|$)")
+LOGFMT = pattern(
+    rb"(?P<key>[\w.@-]{1,80})=(?:\"(?P<quoted>(?:[^\"\\]|\\.)*)\"|'(?P<single>(?:[^'\\]|\\.)*)'|(?P<bare>(?:[^\s\"'][^\s\"]*)?))(?:\s+|$)"
+)
 STRING_ENTRY = pattern(rb"\s*\"(?:" + "|".join(map(re.escape, JSON_TEXT)).encode() + rb")\" ?: ?\"(?P<body>(?:[^\"\\]|\\.)*)\",?\s*")
 JSON_TIME = (
     "time",
