@@ -51,8 +51,8 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
 # The core as it is read: each module imports only those before it.
 READING_ORDER = (
     "errors", "late", "likeness", "compile_id", "bounds", "events", "causes", "prefix_grammar", "carriers", "layers", "prefixes", "fronts",
-    "headers", "cells", "entries", "grids", "near", "definitions", "rules", "scan", "records", "own_reports", "joiner", "record_order", "times",
-    "printed_version", "shape", "sightings",
+    "headers", "cells", "entries", "boxes", "grids", "near", "definitions", "rules", "scan", "records", "own_reports", "joiner", "record_order",
+    "times", "printed_version", "shape", "sightings",
     "tables", "rows", "counters", "bulk", "lines", "tracebacks", "exception_text", "stack_frames", "guarded_code", "readers", "detect", "trace",
     "sums", "runs", "same", "handlers", "context", "engine", "live", "streams", "parts", "window",
     "fingerprint", "phases", "modes", "groups", "versions", "patterns", "models", "model_files", "remedies", "env_file", "env_state",

@@ -93,11 +93,18 @@ def read_logfmt(raw: bytes) -> Carried | None:
     pairs: dict[str, object] = {}
     at = 0
     while at < len(raw) and (pair := LOGFMT.match(raw, at)) is not None:
-        quoted = pair["quoted"]
+        quoted = pair["quoted"] if pair["single"] is None else _SINGLE.sub(_as_double, pair["single"])
         text = pair["bare"] if quoted is None else json_string(quoted)
         pairs[pair["key"].decode()] = None if text is None else text.decode("utf-8", "replace")
         at = pair.end()
     return _reader_of(raw)(pairs) if at == len(raw) else None
+
+
+_SINGLE = re.compile(rb"\\.|\"")  # what another quote changes in a text that Python quoted, as structlog's pairs are
+
+
+def _as_double(part: "re.Match[bytes]") -> bytes:
+    return b"'" if part[0] == b"\\'" else b'\\"' if part[0] == b'"' else part[0]
 
 
 def _document(raw: bytes) -> object:

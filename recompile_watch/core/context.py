@@ -41,6 +41,7 @@ from recompile_watch.core.sightings import TableRows
 from recompile_watch.core.stack_frames import CALLER
 from recompile_watch.core.sums import Seen, Sums, offset_of
 from recompile_watch.core.times import TimeResolver
+from recompile_watch.core.tracebacks import REPORTED
 
 MAX_LOADING = 256  # models whose loader has not said yet whether it compiles
 MAX_ANNOUNCED = 32  # ranks that may print between a line and what it announces
@@ -238,9 +239,9 @@ class Context:
             if (before := self._waiting.get(held.process)) is not None:
                 before.event = with_what_fixed_it(before.event, event)
             return []
-        if event.kind in ("graph_break", "compile_error", "recompile_limit_error"):
-            is_tail = (rule in TAILS or tells_no_failure(event, rule)) and event.offset - self._last_failure < PAIR_BYTES
-            self._last_failure = event.offset
+        if event.kind == "graph_break" or event.kind in FAILURES:
+            is_tail = (rule in TAILS or rule == REPORTED or tells_no_failure(event, rule)) and event.offset - self._last_failure < PAIR_BYTES
+            self._last_failure = self._last_failure if rule == REPORTED else event.offset  # each test that failed has one
             if is_tail:
                 return []
         if event.kind == "compile_error" and (self._was_logged(event, rule) or self._was_built(held)):

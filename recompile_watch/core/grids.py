@@ -9,6 +9,7 @@ from collections import Counter
 from operator import itemgetter
 from typing import NamedTuple
 
+from recompile_watch.core.boxes import is_boxed
 from recompile_watch.core.cells import Line
 from recompile_watch.core.late import pattern
 from recompile_watch.core.prefix_grammar import ANSI, TORCH_SAYS
@@ -116,6 +117,8 @@ class GridReader:
         """
         if not self._previous:  # marks below a frame's code whose blanks are wider than the column
             return text != b"" and not text.strip(b"~^ ")
-        if text[:1] in (b"", b" ") or _BEGINS.match(text) is not None:
+        if self._previous.endswith(b" raised:"):
+            return False  # what a compiler raised, below its name
+        if text[:1] in (b"", b" ") or is_boxed(text) or is_boxed(self._previous) or _BEGINS.match(text) is not None:
             return False
         return text[:1] == b"#" or _columns(self._previous) + 1 + _columns(text.split(b" ", 1)[0]) > self._width

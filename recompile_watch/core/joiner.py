@@ -12,16 +12,17 @@ Lines that neither hold a rule's literal nor touch an open record change nothing
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
+from recompile_watch.core.boxes import Boxes, Placed
 from recompile_watch.core.fronts import again, inside, joined, peel_behind, with_tag
 from recompile_watch.core.headers import MAX_FRONT, behind_front, behind_header
 from recompile_watch.core.near import stamp_before, stamp_beside
 from recompile_watch.core.own_reports import is_of_report
 from recompile_watch.core.prefix_grammar import BETWEEN_TEXTS, BYTE_LIST, TAG, Piece
 from recompile_watch.core.prefixes import is_quotation, peel
-from recompile_watch.core.records import HEAD_LINES, MAX_RECORD_BYTES, Record
+from recompile_watch.core.records import HEAD_LINES, MAX_RECORD_BYTES, Record, is_of_another, sure_ones
 from recompile_watch.core.rules import Match, Rule, Ruleset
 from recompile_watch.core.scan import Matcher
 
@@ -48,10 +49,9 @@ class Joiner:
         self._orphans = tuple((rule, rule.orphan) for rule in rules.rules if rule.orphan is not None)
         self._open: list[Record] = []
         self._carried: dict[bytes, tuple[Piece, int, int]] = {}
-        self._number, self._offset = 0, 0
-        self._records = 0
-        self._raw = b""
-        self._torn_line = b""
+        self._boxes = Boxes()
+        self._number = self._offset = self._records = 0
+        self._raw = self._torn_line = b""
         self._broken_off: set[bytes] = set()  # channels in which something was printed in the middle of a record
 
     @property
@@ -62,16 +62,16 @@ class Joiner:
     def first_open(self) -> tuple[int, int, bytes] | None:
         """Offset and number of the first line that is not understood yet, and the line in front of it; None when all are."""
         records = [(record.offset, record.line, record.before) for record in self._open]
-        return min([*records, *((offset, number, b"") for _, number, offset in self._carried.values())], default=None)
+        return min([*records, *((offset, number, b"") for _, number, offset in self._carried.values()), *self._boxes.first_open()], default=None)
 
     @property
     def is_carrying(self) -> bool:
-        """True while a line that its carrier cut waits for its rest."""
-        return bool(self._carried)
+        """True while a line that its carrier cut waits for its rest, or a box for its end."""
+        return bool(self._carried) or self._boxes.is_open
 
     def wants_every_line(self) -> bool:
         """True while a bare record or a line cut by its carrier is open: the very next lines decide about it."""
-        return bool(self._carried) or any(record.decides_next(self._number) for record in self._open)
+        return self.is_carrying or any(record.decides_next(self._number) for record in self._open)
 
     def awaited(self) -> list[tuple[bytes, int]]:
         """The torch prefixes that go on with an open record, each with the last offset where that may happen."""
@@ -90,9 +90,9 @@ class Joiner:
         closed = self._expire(self._number, offset)
         self._raw = raw
         self._torn_line = b"" if terminated else raw.replace(b"\x00", b"")
-        for piece, first_number, first_offset in self._whole(raw, number, offset):
-            for inner in self._behind_tag(piece):
-                closed += self._piece(first_number, first_offset, inner, before, opens)
+        for piece, first, begin in self._whole(raw, number, offset):
+            closed += self._pieces(self._boxes.line(self._behind_tag(piece), first, begin, self._raw), before, opens)
+        closed += self._pieces(self._boxes.end(), b"", opens) if self._boxes.is_open and not self._open else []
         for record in self._open:
             if record.last_line == self._number:
                 record.end = offset + (len(raw) if size is None else size) + 1
@@ -100,7 +100,7 @@ class Joiner:
         done = [record for record in self._open if record.ended]
         if done:
             self._open = [record for record in self._open if not record.ended]
-        return _sure(closed + done)
+        return sure_ones(closed + done)
 
     def close(self, size: int) -> list[Record]:
         """Closes what is open, at the end of an input of ``size`` bytes; a record that reaches it counts as cut."""
@@ -109,13 +109,21 @@ class Joiner:
             for piece in again(held):
                 closed += self._piece(number, offset, piece, b"", True)
         self._carried.clear()
+        closed += self._pieces(self._boxes.end(), b"", True)
         closed, self._open = closed + self._open, []
         for record in closed:
             goes_on = bool(self._torn_line) and record.begins_like(self._torn_line)
             if record.end >= size or (goes_on and record.end >= self._offset):
                 record.cut = True
                 record.unterminated = record.unterminated or goes_on
-        return _sure(closed)
+        return sure_ones(closed)
+
+    def _pieces(self, placed: Iterable[Placed], before: bytes, opens: bool) -> list[Record]:
+        closed: list[Record] = []
+        for piece, number, offset, raw in placed:
+            self._raw = raw
+            closed += self._piece(number, offset, piece, before, opens)
+        return closed
 
     def _expire(self, number: int, offset: int) -> list[Record]:
         expired = [record for record in self._open if self._is_expired(record, number, offset)]
@@ -164,11 +172,15 @@ class Joiner:
             tag = record.head.tag
             if tag and piece.text.startswith(tag) and record.head.channel.startswith(joined(piece.channel, tag)):
                 return inside(piece, tag)
-        match = TAG.match(piece.text)
-        if match is None or self._taker(piece) is not None:
+        match, taker = TAG.match(piece.text), self._taker(piece)
+        if match is None or (taker is not None and not taker.rule.gives_way):
             return [piece]
         within = inside(piece, match[0])
-        return within if any(self._head(one) is not None for one in within) else [piece]
+        if not any((head := self._head(one)) is not None and (taker is None or not head[0].gives_way) for one in within):
+            return [piece]
+        if taker is not None:
+            taker.gave_way = taker.ended = True
+        return within
 
     def _piece(self, number: int, offset: int, piece: Piece, before: bytes, opens: bool) -> list[Record]:
         taker = self._taker(piece)
@@ -192,7 +204,7 @@ class Joiner:
             head = record.head
             if self._changes_front(record, piece) or (record.has_stump and self._is_bare_rest(record, piece)):
                 return record
-            if record.ended or record.is_unsure or _is_of_another(head, piece):
+            if record.ended or record.is_unsure or is_of_another(head, piece):
                 continue
             if piece.torch and piece.torch == head.torch and (head.torch in self._raw or record.hides_prefix):
                 return record
@@ -375,7 +387,7 @@ class Joiner:
     @staticmethod
     def _is_over(record: Record, piece: Piece) -> bool:
         head = record.head
-        if _is_of_another(head, piece):
+        if is_of_another(head, piece):
             return False
         if not head.torch or record.is_trimmed:
             return True
@@ -385,15 +397,3 @@ class Joiner:
             record.torn = True  # the beginning of one of its own lines, in which another process wrote
             return False
         return True
-
-
-def _sure(records: list[Record]) -> list[Record]:
-    """The records that are ones: no line that holds what one begins with, behind which nothing went on."""
-    return [record for record in records if not record.is_unsure] if records else records
-
-
-def _is_of_another(head: Piece, piece: Piece) -> bool:
-    """True when another process printed the piece. Without torch's prefix on either, the carriers name the processes."""
-    if head.channel != piece.channel or head.rank != piece.rank:
-        return True
-    return head.pid != piece.pid and None not in (head.pid, piece.pid) and not head.torch and not piece.torch

@@ -127,8 +127,9 @@ _CUT_PARTS = (
     rb"|[\w./\\~-]{0,300}\b\w+\.py:\d+\]|\[(?P<cid>" + _CUT_ID + rb")\]|\[(?P<artifact>__\w+)\]) {1,8}|" + _CUT_LOGGER + rb"){1,8}"
 )
 TORCH_CUT = pattern(
-    _NOT_TORN + rb"(?!\d\d:\d\d:\d\d(?:[.,]\d{1,9})? {1,8}(?!\d{1,20}\]? {1,8}[^\d\[]))"  # a clock is the carrier's or the application's
-    rb"(?=[VDIWECt\d\[])(?!\[?" + LEVEL + rb")" + _CUT_PARTS + rb"(?=" + SAYS + rb")"
+    # A clock is the carrier's or the application's, an E with three blanks pytest's mark of an error.
+    _NOT_TORN + rb"(?!\d\d:\d\d:\d\d(?:[.,]\d{1,9})? {1,8}(?!\d{1,20}\]? {1,8}[^\d\[]))"
+    rb"(?=[VDIWECt\d\[])(?!\[?" + LEVEL + rb"|E {3})" + _CUT_PARTS + rb"(?=" + SAYS + rb")"
 )
 GLOG_STUMP = pattern(
     _NOT_TORN
@@ -311,7 +312,9 @@ JSON_TEXT = (
     "LogMessage", "@m", "@message", "Message", "Log", "full_message", "short_message", "output", "stderr", "data",
 )  # fmt: skip
 TRACEBACK = b"Traceback (most recent call last)"
-LOGFMT = pattern(rb"(?P<key>[\w.@-]{1,80})=(?:\"(?P<quoted>(?:[^\"\\]|\\.)*)\"|(?P<bare>[^\s\"]*))(?:\s+|$)")
+LOGFMT = pattern(
+    rb"(?P<key>[\w.@-]{1,80})=(?:\"(?P<quoted>(?:[^\"\\]|\\.)*)\"|'(?P<single>(?:[^'\\]|\\.)*)'|(?P<bare>(?:[^\s\"'][^\s\"]*)?))(?:\s+|$)"
+)
 STRING_ENTRY = pattern(rb"\s*\"(?:" + "|".join(map(re.escape, JSON_TEXT)).encode() + rb")\" ?: ?\"(?P<body>(?:[^\"\\]|\\.)*)\",?\s*")
 JSON_TIME = (
     "time",

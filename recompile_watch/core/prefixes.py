@@ -196,7 +196,7 @@ def _split(state: Peeling, raw: bytes) -> list[Piece]:
         nested = _peel_nested(state, raw)
         if nested is not None:
             return nested
-    if b'msg="' in raw and raw[:1].isalpha():
+    if (b'msg="' in raw or b'event="' in raw or b"event='" in raw) and raw[:1].isalpha():
         logged = read_logfmt(raw)
         if logged is not None:
             return _peel_carried(logged, state)

@@ -14,7 +14,7 @@ from recompile_watch.core.records import Record
 from recompile_watch.core.rules import captures
 from recompile_watch.core.sightings import Fields, Sighting, cut_values, decode, sighting, text_or_none
 from recompile_watch.core.stack_frames import CALLER, called_from, caller, frames, stack_of, statement_at, user_code, users_own
-from recompile_watch.core.tracebacks import backend_of, failure_of, is_aside, operation_of
+from recompile_watch.core.tracebacks import REPORTED, backend_of, failure_of, is_aside, is_report, operation_of
 
 _CACHED_LINES = 10_000
 _CACHED_BYTES = 512  # of each; a longer one is parsed again
@@ -244,7 +244,8 @@ def _read_exception(source: str, reasons_of: Reasons, record: Record, fields: Fi
     elif fields.get("function") is None and fields.get("file") is None:
         fields |= caller(record.sure_message())
     fields |= backend_of(record.message()) | hint_of(decode(record.message()), name)
-    return [sighting(source, record, fields)]
+    seen = sighting(source, record, fields)
+    return [seen._replace(rule=REPORTED) if is_report(record.texts[0]) else seen]
 
 
 def _read_compile_error(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
@@ -258,7 +259,7 @@ def _read_compile_error(source: str, reasons_of: Reasons, record: Record, fields
         re.search(rb"\b%s:[ \t]*(?P<text>[^\n]*)(?P<more>\n[^\n]*)?" % re.escape(name.encode()), record.message()) if isinstance(name, str) else None
     )
     known = fields.get("message")
-    if said is not None and (known is None or (isinstance(known, str) and known.startswith("Failed running "))):
+    if said is not None and (known in (None, decode(said["text"])) or (isinstance(known, str) and known.startswith("Failed running "))):
         fields["message"] = (
             what_is_wrong(decode(said["text"]).strip(), decode(said["more"] or b"").strip(), decode(record.message()))[:MAX_MESSAGE] or None
         )

@@ -224,3 +224,15 @@ def has_cells(table: Sequence[bytes], text: bytes) -> bool:
     dashes = next(filter(_DASHES.fullmatch, table[1:4]), b"")
     starts = [match.start() for match in re.finditer(rb"-+", dashes)]
     return bool(starts) and all(text[at - 1 : at] == b" " < text[at : at + 1] for at in starts) and text[:2] == b"  "
+
+
+def sure_ones(records: list[Record]) -> list[Record]:
+    """The records that are ones: no line that holds what one begins with, behind which nothing went on."""
+    return [record for record in records if not record.is_unsure] if records else records
+
+
+def is_of_another(head: Piece, piece: Piece) -> bool:
+    """True when another process printed the piece. Without torch's prefix on either, the carriers name the processes."""
+    if head.channel != piece.channel or head.rank != piece.rank:
+        return True
+    return head.pid != piece.pid and None not in (head.pid, piece.pid) and not head.torch and not piece.torch

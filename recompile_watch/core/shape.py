@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from itertools import pairwise
 
+from recompile_watch.core.boxes import is_boxed
 from recompile_watch.core.cells import Cells, Columns, columns_of
 from recompile_watch.core.entries import Entries, Form, entries_of
 from recompile_watch.core.fronts import back_of, front_of, without_back
@@ -282,6 +283,8 @@ def _could_break(line: bytes, after: bytes, width: int) -> bool:
 
 def _is_another(begins: "re.Pattern[bytes]", line: bytes, after: bytes) -> bool:
     """True when the line behind one begins as none does that is its rest; behind a prefix alone torch's own words are that."""
+    if is_boxed(after) or is_boxed(line):
+        return True
     if _is_prefix_only(line):
         return begins.match(after) is not None and TORCH_SAYS.match(after) is None
     return begins.match(after) is not None or _BARE.match(after) is not None

@@ -69,6 +69,16 @@ _COMPILED = "torch/_functorch/_aot_autograd/"
 _ENDED = frozenset({"KeyboardInterrupt", "SystemExit", "GeneratorExit", "StopIteration", "CancelledError", "OutOfMemoryError"})
 
 
+REPORTED = "torch.compile_error.reported"  # for a failure that pytest names once more
+# Its place behind its traceback, and the summary of the run: "model.py:12: Unsupported", "FAILED test_model.py::test_fast - Unsupported: …".
+_REPORT = pattern(rb"(?:FAILED|ERROR) [^\s:]{1,300}(?:::\S[^\n]{0,300}?)? - \S|[^\s:]{1,300}(?::\\[^\s:]{1,300})?\.py:\d{1,7}: [A-Z]\w{0,60}\s*\Z")
+
+
+def is_report(line: bytes) -> bool:
+    """True for a line in which pytest names a failure that it has told of."""
+    return _REPORT.match(line) is not None
+
+
 @dataclass(frozen=True, slots=True)
 class Failure:
     """What a traceback of the compiler ends in.

@@ -80,6 +80,8 @@ LINES: dict[str, Callable[[list[str]], str]] = {
     "google": lambda lines: "\n".join(json.dumps({"jsonPayload": {"message": line}, "timestamp": AT}) for line in lines),
     "logfmt": lambda lines: "\n".join(f"time={AT} level=info msg={json.dumps(line)} component=child" for line in lines),
     "logfmt, one record": lambda lines: f'time="{AT}" level=error msg=' + json.dumps("\n".join(lines) + "\n"),
+    "structlog's logfmt": lambda lines: f'symbol=EURUSD event="it failed" level=error timestamp={AT} exception=' + json.dumps("\n".join(lines)),
+    "structlog's pairs": lambda lines: f"event='it failed' level='error' timestamp='{AT}' whose=bot's exception=" + repr("\n".join(lines)),
     "logfmt, a field": lambda lines: f'ts={AT} level=error msg="it failed" exc_info=' + json.dumps("\n".join(lines)),
 }
 
