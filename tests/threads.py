@@ -42,7 +42,7 @@ INTRODUCTION = """# Logs out of public threads
 
 Log lines as people pasted them into issues and pull requests: quoted, cut, broken, behind progress bars, of torch 2.0 to 2.13 and the torchdynamo
 of 2022. The remedies that are right were written down before the program read the log: from what a maintainer said, a reporter tried, or a merged
-change did; where a thread has no answer (755 of the 1,141), from torch's own documentation, and there several are right. A case is good when an
+change did; where a thread has no answer (761 of the 1,173), from torch's own documentation, and there several are right. A case is good when an
 expected remedy is among the advice and none that the case forbids: a higher limit for sizes, numbers and steps, a compile mode against
 recompiles, `mark_step_begin` alone for overwritten outputs, and what else its file lists. The files are in `tests/data/threads`, with a source
 for each; `python -m tests.threads --report docs/threads.md` makes this page, and a test holds it.

@@ -32,7 +32,7 @@ def what_is_wrong(text: str, more: str, message: str) -> str:
     elif more.startswith("Higher Order Operator: ") and (explained := _EXPLAINED.search(message)) is not None:
         text = f"{text}: {more.removeprefix('Higher Order Operator: ')}: {explained['text']}"
     text = _SKIPPED.sub("skipping cudagraphs due to ", text).removesuffix(" Found from :").removesuffix(" Found from:")
-    text = re.sub(r"\s{2,}", " ", text)  # tables and terminals stretch the blanks
+    text = re.sub(r"\s{2,}", " ", text).removeprefix(_ADVISES)  # tables and terminals stretch the blanks
     text = _inner_first(text).partition(" This function is either a Python builtin")[0]  # what follows is the same for every function
     if ("C++ compile error" in text or text.endswith("CppCompileError:")) and (error := _CPP_ERROR.search(message)) is not None:
         text = f"{text}: {error['error']}"
@@ -83,6 +83,7 @@ _ANNOUNCES_NOTHING = pattern(r"Set TORCH|You can suppress|from user code:|The ab
 _SKIPPED = pattern(r"(?:(?:skipp|disabl)ing cudagraphs due to ){2,}")  # torch puts it in front of what may begin with it
 _NESTED = pattern(r"Got graph break/error:\s*\n[ \t]*(?P<text>\S[^\n]*)(?:\n[ \t]*(?P<more>\S[^\n]*))?")
 _OBSERVED = pattern(r"\n[ \t]*Developer debug context: raised exception (?P<error>[^\n]{1,200})")
+_ADVISES = "Consider annotating your code using torch._check*(). "  # in front of what could not be guarded on, torch 2.7 and later
 _ANNOUNCES_INNER = "RuntimeError when making fake tensor call"  # of any exception, which the explanation names
 _RAISED_AS = pattern(r"[A-Z]\w{0,60}(?:Error|Exception)\(")
 _RAISED = pattern(r"[A-Z]\w{0,60}(?:Error|Exception): \S")

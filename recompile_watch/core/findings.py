@@ -212,7 +212,8 @@ def _filling(group: Group, headroom: Headroom | None) -> str:
     """Why a recompile is a warning that happened less than three times."""
     if group.key.kind != "recompile" or group.worst_process >= ALARM_RECOMPILES or headroom is None:
         return ""
-    return f" The function has {headroom.entries} compiled versions, of {headroom.limit or DEFAULT_LIMIT} that the limit allows."
+    limit = headroom.limit or DEFAULT_LIMIT
+    return f" It is a warning for the limit's sake: {headroom.entries} of {limit} versions are in use, and past the last one new inputs run in eager mode."
 
 
 def _many_cuts(cuts: Cuts) -> str:

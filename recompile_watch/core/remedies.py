@@ -38,7 +38,8 @@ PATTERNS = frozenset(
         "beside_the_model", "shared_wrapper", "raised", "other_device", "inference_tensor", "autocast_keys", "lazy_view", "foreign_backend",
         "fixed_by_code", "several_modules", "counts_steps", "counts_up", "looks_up", "counts_from_none", "names_member",
         "cuts_modules", "of_a_dict", "chosen_per_module", "class_made_anew",
-        "hinted", "setting_hinted", "asserts", "branches", "draws_numbers", "picks_experts", "reads_out", "steps_optimizer", "training_step",
+        "hinted", "setting_hinted", "asserts", "asks_empty", "branches", "draws_numbers", "picks_experts", "reads_out", "steps_optimizer",
+        "training_step",
         "exchanges_objects",
         "own_call", "entered_package", "many_in_package", "lightning_step", "offload_hooks",
     }

@@ -35,11 +35,20 @@ _MAX_FRAMES = 200  # of a stack that are compared
 _HEADER = b"Traceback (most recent call last)"
 _CALLS_MODULE = pattern(r"[\\/]torch[\\/]nn[\\/]modules[\\/]module\.py$")
 _FRAMES_OF_A_CALL = 2  # of torch for the call of a module; the compiled module has two more of its own
-# What is done with the number, or the truth value, that torch would have to read.
+# What is done with the number, the size or the truth value that torch would have to read.
 _STATEMENTS = (
     ("asserts", pattern(rb"^assert\b")),
+    (
+        "asks_empty",
+        pattern(rb"^(?:el)?if\b[^\n]*(?:\blen\(|\.(?:numel|nelement)\(\)|\.shape\[|\.size\(\d)[^\n]{0,100}?(?:[=!]= *0|> *0|< *1|>= *1|<= *0)\b"),
+    ),
     ("branches", pattern(rb"\b(?:if|while|and|or|not)\b(?:(?!:\s).)*(?:\.item\(|\bbool\()")),
+    # For a log, or for a list, a table or a sum that the program keeps; the graph does not go on with it.
     ("reads_out", pattern(rb"\.detach\(\)[^\n]{0,100}\.(?:item|tolist)\(")),
+    ("reads_out", pattern(rb"^self(?:\.\w+)+(?:\[[^\]\n]{1,80}\])? [+-]= [^\n]*(?:\.item\(|\bfloat\()")),
+    ("reads_out", pattern(rb"^[\w.]{1,100}(?:\[[^\]\n]{1,80}\])?\.append\([^\n]*(?:\.item\(|\.tolist\(|\bfloat\()")),
+    ("reads_out", pattern(rb"^[\w.]{1,100}\[f?[\"'][^\]\n]{1,80}\] \+?= [^\n]*\.(?:item|tolist)\(")),
+    ("reads_out", pattern(rb"^(?:print|[\w.]{0,80}\.(?:debug|info|warning|error|add_scalar|log\w{0,20}))\([^\n]*\.(?:item|tolist)\(")),
     ("draws_numbers", pattern(rb"\b(?:np|numpy)\.random\.|\btorch\.Generator\(|\bgenerator=(?!None)")),
     ("steps_optimizer", pattern(rb"\b\w*(?:opt\w*|scaler|sched\w*)\.(?:step|zero_grad|unscale_|update)\(")),
     ("picks_experts", pattern(rb"\bexpert_(?:hit|idx|mask)\b")),  # the loop of transformers' mixtures of experts

@@ -709,6 +709,23 @@ def test_the_line_of_code_decides(reason: str, code: str, first: str) -> None:
     assert failed.advice[0].remedy == ("remove_graph_break" if "random" in code else first)
 
 
+@pytest.mark.parametrize(
+    ("code", "first"),
+    [
+        ("if len(boxes) == 0:", "leave_empty_check_out"),
+        ("if boxes.numel() == 0:", "leave_empty_check_out"),
+        ("if idx.shape[0] > 0:", "leave_empty_check_out"),
+        ("if len(boxes) > self.limit:", "branch_as_tensor"),
+    ],
+)
+def test_a_tensor_that_may_be_empty_needs_no_branch(code: str, first: str) -> None:
+    """Measured: both sides have other shapes, which no tensor operation takes; what torch proposes fails at the first empty one."""
+    says = "Consider annotating your code using torch._check*(). Could not guard on data-dependent expression Eq(u0, 0) (unhinted: Eq(u0, 0))."
+    (failed,) = _told(FAILED.format(f"UserError: {says}", "-") + f'\nfrom user code:\n   File "/srv/m.py", line 3, in f\n    {code}\n')
+    assert failed.advice[0].remedy == first
+    assert failed.title.startswith("f was not compiled: UserError: Could not guard on data-dependent expression Eq(u0, 0)")
+
+
 COMPILED = """Traceback (most recent call last):
   File "/venv/torch/_inductor/async_compile.py", line 500, in _wait_futures
     kernel = result.result()
