@@ -213,7 +213,7 @@ def _filling(group: Group, headroom: Headroom | None) -> str:
     if group.key.kind != "recompile" or group.worst_process >= ALARM_RECOMPILES or headroom is None:
         return ""
     limit = headroom.limit or DEFAULT_LIMIT
-    return f" It is a warning for the limit's sake: {headroom.entries} of {limit} versions are in use, and past the last one new inputs run in eager mode."
+    return f" It is a warning for the limit's sake: {headroom.entries} of {limit} versions are in use; past the last, new inputs run in eager mode."
 
 
 def _many_cuts(cuts: Cuts) -> str:

@@ -161,6 +161,9 @@ DOES_WORDS = {
 }  # fmt: skip
 
 
+_ID_WORDS = {"limit": "at the recompile limit", "forbidden": "where the stance forbids recompiles", "lr": "the learning rate", "global": "a global"}
+
+
 def pattern_words(case: Case) -> str:
     """What a case asks of the findings beside the message; empty where it asks nothing."""
     return " and ".join(PATTERNS[pattern] for pattern in sorted(case.patterns))
@@ -168,7 +171,7 @@ def pattern_words(case: Case) -> str:
 
 def id_words(name: str) -> str:
     """``compile error, fsdp`` of a case's id ``compile_error.fsdp``."""
-    return name.replace("_", " ").replace(".", ", ")
+    return ", ".join(_ID_WORDS.get(word, word.replace("_", " ")) for word in name.split("."))
 
 
 def case_words(case: Case) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from recompile_watch.core.models import MODES, Model, ModelSetting, caution_of
-from recompile_watch.core.remedies import Case, Catalog
+from recompile_watch.core.remedies import Case, Catalog, Remedy
 from recompile_watch.core.rules import SEVERITIES, Rule, Ruleset
 from recompile_watch.core.wording import CAUSES, cause_means
 from recompile_watch.report.explanation import DOES_WORDS, by_default, case_remedies, case_words, default_words, example, id_words, pattern_words
@@ -67,9 +67,20 @@ def _cause(cause: str, catalog: Catalog) -> str:
 def _case(case: Case, catalog: Catalog) -> list[str]:
     lines = [f"**What to do** ({case_words(case)}):", ""]
     for number, remedy in enumerate(case_remedies(case, catalog), 1):
-        since = f", torch {remedy.torch_text}" if remedy.torch_text != ">=2.1" else ""
-        lines.append(f"{number}. {remedy.title} (`{remedy.key}`{since}): ``{example(remedy.apply)}``")
+        forms = {example(form.apply): form for form in _forms(remedy, catalog)}
+        lines.append(f"{number}. {remedy.title} (`{remedy.key}`): {', or '.join(map(_form, forms, forms.values()))}")
     return lines
+
+
+def _forms(remedy: Remedy, catalog: Catalog) -> list[Remedy]:
+    """A remedy in each of its forms, that for the newest versions of torch first."""
+    forms = [one for one in catalog.remedies if one.key == remedy.key and one.kinds == remedy.kinds]
+    return sorted(forms, key=lambda one: one.torch.first, reverse=True)
+
+
+def _form(text: str, remedy: Remedy) -> str:
+    since = "" if remedy.torch_text in (">=2.0", ">=2.1") else f" (torch {remedy.torch_text})"
+    return f"``{text}``{since}"
 
 
 def _kinds(rules: Ruleset, catalog: Catalog) -> list[str]:

@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from textwrap import indent
 
 from recompile_watch.core.advice import Advice
 from recompile_watch.core.analysis import Report
 from recompile_watch.core.decision import Decision
-from recompile_watch.core.findings import Finding
+from recompile_watch.core.findings import Finding, is_expected
 from recompile_watch.report.safe import safe
 from recompile_watch.report.words import doubles_text
 
@@ -48,12 +49,11 @@ def sources_text(report: Report) -> str:
 
 
 def _finding(finding: Finding) -> str:
-    place = f"{finding.file}:{finding.line_no}" if finding.file and finding.line_no is not None else finding.file
     times = "once" if finding.count == 1 else f"{finding.count} times"
     span = f", {finding.first_time}" if finding.first_time else ""
     span += f" to {finding.last_time}" if finding.last_time != finding.first_time else ""
     facts = [
-        code(place) if place else "", f"{times}{span}", plain_text(finding.model or ""),
+        code(_place(finding)) if finding.file else "", f"{times}{span}", plain_text(finding.model or ""),
         finding.baseline and f"{finding.baseline} since the baseline",
         f"{finding.headroom.entries} of {finding.headroom.limit} entries" if finding.headroom and finding.headroom.limit else "",
     ]  # fmt: skip
@@ -93,9 +93,23 @@ def _decision(decision: Decision) -> str:
 def _notes(findings: list[Finding]) -> list[str]:
     if not findings:
         return []
-    rows = [f"| {finding.count} | {plain_text(finding.title)} | {plain_text(_state(finding))} |" for finding in findings[:MAX_ROWS]]
-    cut = [f"\n… and {len(findings) - MAX_ROWS} more notes"] if len(findings) > MAX_ROWS else []
-    return ["## Notes", "\n".join(["| times | what | |", "| ---: | --- | --- |", *rows, *cut])]
+    cut = [f"… and {len(findings) - MAX_ROWS} more notes"] if len(findings) > MAX_ROWS else []
+    return ["## Notes", "\n".join(map(_note, findings[:MAX_ROWS])), *cut]
+
+
+def _note(finding: Finding) -> str:
+    """One line, and below it what may be done first, where anything may."""
+    facts = [f"{finding.count}×", plain_text(finding.title), code(_place(finding)) if finding.file else "", plain_text(_state(finding))]
+    line = f"* {' · '.join(fact for fact in facts if fact)}"
+    if is_expected(finding.advice) or not finding.advice:
+        return line
+    first = finding.advice[0]
+    what = f"{plain_text(first.title)}:\n\n{block(safe(first.apply, _MAX_TEXT))}"
+    return f"{line}\n\n{indent(what, '  ')}\n"
+
+
+def _place(finding: Finding) -> str:
+    return f"{finding.file}:{finding.line_no}" if finding.line_no is not None else finding.file or ""
 
 
 def _state(finding: Finding) -> str:

@@ -50,6 +50,16 @@ def test_markdown_says_what_to_do() -> None:
     assert "| ETHUSD | MaxDiff | 0.1043 | 18.2400 |" in text
 
 
+def test_markdown_says_what_may_be_done_about_notes() -> None:
+    """The text of a report points here for that: each note has its place and its first remedy; expected ones have none."""
+    whole = report()
+    note = replace(next(finding for finding in whole.findings if finding.advice), severity="info", count=2, file="/srv/m.py", line_no=7)
+    text = markdown(replace(whole, findings=(note,)))
+    assert "\n* 2× · " in text and "`/srv/m.py:7`" in text and f"\n  {note.advice[0].apply.splitlines()[0]}\n" in text
+    expected = replace(note, advice=(replace(note.advice[0], remedy="none_first_automatic_dynamic"),))
+    assert note.advice[0].apply not in markdown(replace(whole, findings=(expected,)))
+
+
 def test_markdown_keeps_log_text_text() -> None:
     """No tag, link, mention or heading of the log's own; a fence is longer than any in it; a table row stays one row."""
     text = markdown(hostile())
