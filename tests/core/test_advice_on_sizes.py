@@ -125,7 +125,7 @@ def test_a_warning_for_half_of_the_limit_says_so() -> None:
     blocks = [_block(n, GUARD.format(name, 1, 5, 9)) for n, name in enumerate("abc", 1)]
     assert [one.severity for one in _told("".join(blocks[:2]))] == ["info"] * 2
     found = _told("".join(blocks))
-    assert {one.severity for one in found} == {"warning"} and all("4 compiled versions, of 8" in one.consequence for one in found)
+    assert {one.severity for one in found} == {"warning"} and all("4 of 8 versions are in use" in one.consequence for one in found)
 
 
 @pytest.mark.parametrize(("guards", "cause"), [(((0, 4, 1), (0, 1, 6)), "size_mismatch"), (((1, 4, 1), (1, 1, 6)), "size_mismatch")])
