@@ -17,7 +17,7 @@ _TITLE_BYTES = 1000
 _BEGINNINGS = (
     rb"line \d{1,9} of [^\n:]{1,300}: | {10}(?:line \d{1,9}|[^\s:]{1,200}:\d{1,9})  \S|[> ] {1,9}\d{1,9} \| ",
     rb"## \xf0\x9f(?:\x94\xb4 critical|\x9f\xa0 warning): ",
-    rb"(?:CRITICAL {2}|WARNING {3})(?:torch\.compile (?:failed|gave up)|\S{1,200} was not compiled): ",
+    rb"(?:CRITICAL {2}|WARNING {3})(?:torch\.compile (?:failed|gave up)|A compiled wrapper stands [\w ]{1,40}|\S{1,200} was not compiled): ",
     rb"# (?:at [^\n]{1,300}:\d{1,9}|inside the compiled function): | {14}(?:[^\n]{0,300} )?inside the compiled function: \S",
     rb"torch\.compiler\.set_stance\(\"force_eager\"\)  # then",
 )

@@ -82,65 +82,6 @@ _BY_CAUSE = {
     "undefined_name": "torch failed to say which guard did not hold: each call that fits nothing compiles again, up to the limit.",
     "empty": "torch does not say why what it compiled before did not fit: each such call compiles again, up to the limit.",
 }
-PATTERNS = {
-    "per_layer_index": "each layer has its own index",
-    "growing_value": "the value grows with each step",
-    "two_states": "there are two states",
-    "first_dynamic_step": "it happened once",
-    "to_zero_or_one": "the size became 0 or 1",
-    "learned_again": "each start learns it anew",
-    "late": "it happens after warm-up",
-    "resumed_frame": "the frame lies behind a graph break",
-    "broken_function": "a graph break cuts this function",
-    "duck_sizing": "two sizes were equal by chance",
-    "several_backends": "it was compiled with backends of several names",
-    "benchmark": "the file is a benchmark",
-    "of_torch": "the file is one of torch's own",
-    "of_package": "the function is another package's",
-    "own_call": "the log shows which line of the program leads there",
-    "entered_package": "the compiled object is the package's own",
-    "offload_hooks": "accelerate wraps each module, to move it to its device and back",
-    "lightning_step": "the call stands in a step of a LightningModule",
-    "many_in_package": "the package breaks the graph at four places or more",
-    "was_dynamic": "torch had made the size dynamic, and the code fixed it",
-    "stays_static": "three sizes each got a compile of their own",
-    "only_last_reason": "the log shows no other reason",
-    "gradient_output": "the tensor is a gradient that the recorded backward made",
-    "few_variants": "there is room for more variants, and no limit was hit",
-    "limit_raised_elsewhere": "the limit was raised, but not in this thread",
-    "other_parameter_sizes": "the sizes of parameters differ as well",
-    "beside_the_model": "the function computes nothing with tensors",
-    "shared_wrapper": "the function is torch's own, and all that is compiled shares it",
-    "cascade": "a CUDA graph output was overwritten before",
-    "raised": "error_on_recompile makes an exception of it",
-    "other_device": "the tensor came from another device",
-    "inference_tensor": "the tensor was made under torch.inference_mode(), or ceased to be",
-    "autocast_keys": "autocast was switched, which older versions show on each tensor",
-    "foreign_backend": "the backend is not one of torch's",
-    "several_modules": "several modules share the code, and differ in their parts",
-    "fixed_by_code": "torch had made the number or size dynamic, and the code fixed it",
-    "counts_up": "the line of code counts it up",
-    "counts_steps": "a loop runs as often as the number says",
-    "names_member": "the line of code names a member of the object's class, as of an enum",
-    "cuts_modules": "a list of modules is cut at the number",
-    "of_a_dict": "the container is a dict, whose keys differ as well",
-    "chosen_per_module": "the same text attribute of several modules changes",
-    "class_made_anew": "its class has one name, and is another one each time",
-    "reads_out": "the line of code reads a number for a log, a list or a sum",
-    "looks_up": "a dict is looked up by the text, or filled under it",
-    "counts_from_none": "the attribute was None first, and a number later",
-    "hinted": "torch's message says what to do",
-    "setting_hinted": "torch's message names the setting that helps",
-    "asserts": "the line of code is an assert",
-    "asks_empty": "the line of code asks whether a tensor is empty",
-    "branches": "the line of code branches on the number",
-    "draws_numbers": "the line of code draws random numbers",
-    "steps_optimizer": "the line of code steps an optimizer, a scaler or a scheduler",
-    "training_step": "the file breaks the graph at an optimizer, a scaler or a scheduler as well",
-    "picks_experts": "the line of code picks the experts of a mixture that got tokens",
-    "exchanges_objects": "the line of code sends Python objects between processes",
-    "lazy_view": "the tensor is a conjugated or negated view, or ceased to be",
-}
 # What failed, by the stage that a traceback shows; the rules say it for those that have a message of their own.
 _AT_STAGE = {
     "tracing": "torch could not trace the function, or not state when the compiled version fits: the call failed, unless the program catches it.",
@@ -320,6 +261,8 @@ def _overwritten(group: Group) -> str:
 
 
 def _compile_error(group: Group) -> str:
+    if group.first.extra.get("stage") == "wrapper":
+        return f"A compiled wrapper stands where the module itself is wanted{_colon(_short(str(group.first.extra.get('message') or '')))}"
     is_survived = group.first.extra.get("suppressed")
     caller, is_backward = _caller(group), group.first.extra.get("in_backward")
     where = " in backward()" * bool(is_backward) + (f"{' at' if is_backward else ', called at'} {caller}" if caller else "")

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 
 from recompile_watch.core.advice import Advice
 from recompile_watch.core.models import MODES, Model, ModelSetting, caution_of, where_set
-from recompile_watch.core.remedies import Case, Catalog, Look, Remedy
+from recompile_watch.core.remedies import PATTERNS, Case, Catalog, Look, Remedy
 from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.versions import ANY_VERSION
-from recompile_watch.core.wording import CAUSES, PATTERNS, cause_means
+from recompile_watch.core.wording import CAUSES, cause_means
 from recompile_watch.report.safe import safe
 from recompile_watch.report.watch_kinds import WATCH_KINDS
 
