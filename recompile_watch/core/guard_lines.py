@@ -118,7 +118,7 @@ _STRUCTURE = tuple(
         ),
         (
             r"(?:not )?len\((?P<name>.+)\) (?:==|!=|<|<=|>|>=) |not (?P<left>[\w.\[\]'\"]+)$",
-            "# {name}: as many entries in every call: pad it, with an object of its own for each place, or pass one stacked tensor",
+            "# {name}: as many entries in every call: pad it, masked, each place an object of its own; or stack it, and loop over it nowhere",
         ),
         (
             r"(?P<name>[\w.\[\]'\"]+) == (?:\{|frozenset\()",
@@ -281,17 +281,18 @@ def structure_line(guard: str) -> str:
     return f"# {guard}: build this once and reuse it, or replace it by what it holds (a tensor, a number, a tuple of fixed length)"
 
 
+_FILLED = "what is missing as the code ignores it, by a mask or ignore_index: None is one more variant"
+
+
 def keys_line(guards: Sequence[str]) -> str:
     """The keys of a dict that come and go, to be passed always or never; keys that are data stay outside."""
     found = [match for guard in guards if (match := _KEY.match(guard)) is not None]
     if not found:
-        return f"# {guards[-1] if guards else 'a dict'}: the same keys in every call, in one order"
+        return f"# {guards[-1] if guards else 'a dict'}: the same keys in every call, in one order, {_FILLED}"
     name = code_name((found[-1]["of"] or found[-1]["holder"] or found[-1]["whole"]).removesuffix("._tensordict")) or "the dict"
     keys = list(dict.fromkeys(key for match in found if (key := match["key"] or match["other"]) is not None))[:_MAX_KEYS]
     always = (
-        f": {', '.join(keys)} always (a neutral tensor for a tensor: None is one more variant) or never"
-        if keys
-        else f"; where they are data (an id, a symbol): list({name}.values())"
+        f": {', '.join(keys)} always ({_FILLED}) or never" if keys else f", {_FILLED}; where they are data (an id, a symbol): list({name}.values())"
     )
     chosen = f"; or {name}.select(...) with those that are used" if any("._tensordict" in guard for guard in guards) else ""
     return f"# {name}: the same keys in every call, in one order{always}{chosen}"

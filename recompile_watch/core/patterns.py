@@ -36,6 +36,7 @@ _HOOKS = pattern(r"\w_hooks\b")  # registered on a module and taken off again, i
 _OF_PARTS = frozenset({"type_identity", "dict_keys", "container_length", "parameter_size"})
 SHARED_WRAPPER = pattern(r"torch[\\/]_dynamo[\\/]external_utils\.py$")
 _TO_ZERO_OR_ONE = pattern(r" size mismatch at index \d+\. expected \d+, actual [01]\b")
+_AT_ZERO_OR_ONE = pattern(r" size mismatch at index \d+\. (?:expected [01],|expected \d+, actual [01]\b)")
 _EXPECTED = pattern(r" size mismatch at index \d+\. expected (?P<size>[2-9]|\d{2,}), actual \d+")  # 0 and 1 are static
 _DIMENSION = pattern(r"tensor '.+?' size mismatch at index \d+")
 MAX_FIRST_STEPS = 3  # dimensions that may each take their first step before somebody should look
@@ -185,13 +186,13 @@ def _key_patterns(text: str) -> set[str]:
 def _are_first_steps(guards: Sequence[Reason], worst_process: int) -> bool:
     """True when each number, or each dimension of each tensor, changed once: torch makes it dynamic then.
 
-    A size of 0 or 1 takes one step more; the same change against another entry is that of another mode, in which torch had not met it.
+    A size of 0 or 1 takes one step more, there or back; the same change against another entry is that of another mode, in which torch had not met it.
     """
     texts = [text for _, text in dict.fromkeys((guard.entry, guard.text) for guard in guards)]
     if worst_process <= 1 and len(set(texts)) <= 1:
         return True
     steps = Counter(match[0] for text in dict.fromkeys(texts) if (match := _DIMENSION.match(text)) is not None)
-    to_one = {match[0] for text in texts if _TO_ZERO_OR_ONE.search(text) and (match := _DIMENSION.match(text)) is not None}
+    to_one = {match[0] for text in texts if _AT_ZERO_OR_ONE.search(text) and (match := _DIMENSION.match(text)) is not None}
     is_each_once = all(count <= (2 if name in to_one else 1) for name, count in steps.items())
     return steps.total() == len(set(texts)) and len(texts) == len(guards) == worst_process <= MAX_FIRST_STEPS and is_each_once
 

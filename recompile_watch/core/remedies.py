@@ -205,11 +205,12 @@ class Catalog:
         return self.models.named(name)
 
 
-def _preference(remedy: Remedy, torch: VersionRange) -> tuple[bool, bool, int, int]:
-    """Made for the kind; good for all versions it may be, and then the newest form; else the one for most versions."""
+def _preference(remedy: Remedy, torch: VersionRange) -> tuple[bool, bool, bool, int, int]:
+    """Made for the kind; good for all versions it may be, and then the newest form; else one for the newest of these, and then for most."""
     major, minor = remedy.torch.first
-    is_sure = remedy.torch.covers(torch)
-    return (not remedy.kinds, not is_sure, -major if is_sure else major, -minor if is_sure else minor)
+    is_sure, end = remedy.torch.covers(torch), remedy.torch.end
+    is_of_old = end is not None and (torch.end is None or end < torch.end)
+    return (not remedy.kinds, not is_sure, is_of_old, -major if is_sure else major, -minor if is_sure else minor)
 
 
 def parse_tables(texts: Iterable[tuple[str, str]]) -> Tables:

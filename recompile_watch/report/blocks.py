@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from recompile_watch.core.findings import Finding
-from recompile_watch.core.wording import shown_function
 
 # One function's recompiles and its limit are one story; so are all symbols without a real quote, and all
 # errors that the bot prints.
@@ -32,6 +31,9 @@ class Block:
     def count(self) -> int:
         """Events of the head's kind."""
         return sum(finding.count for finding in self.findings if finding.kind == self.head.kind)
+
+
+_AGAIN = " compiled again"  # behind the name in the title of a recompile
 
 
 def blocks_of(findings: Iterable[Finding]) -> list[Block]:
@@ -62,8 +64,8 @@ def title_of(block: Block) -> str:
             return f"The bot reports {block.count} errors"
         case "graph_break":
             return f"{head.title}, and {count - 1} more that the same change takes away"
-        case "recompile":
-            return f"{shown_function(head.function or 'A function')} compiled again {block.count} times, for {count} reasons"
+        case "recompile" if _AGAIN in head.title:
+            return f"{head.title.partition(_AGAIN)[0]}{_AGAIN} {block.count} times, for {count} reasons"
     return f"{head.title}, and {count - 1} more like it"
 
 

@@ -172,7 +172,8 @@ def test_the_first_remedy_of_real_limit_hits_is_one_that_was_measured_to_work(na
     """31 recompiles and a limit hit became 3 and none (Toto), 8 and a limit hit became 3 (Kronos)."""
     hit = next(f for f in findings(ROOT / f"sample_logs/{name}.log") if f.kind == "recompile_limit_hit" and f.function == function)
     assert hit.advice[0].remedy == first
-    assert "dynamic_sources_env" in {one.remedy for one in hit.advice}
+    # Of an attribute of each layer the log names the first that failed: with all of them named there were more recompiles, not less (measured).
+    assert ("dynamic_sources_env" in {one.remedy for one in hit.advice}) is (name != "kronos-rotary-length")
 
 
 def test_the_log_itself_tells_old_from_new() -> None:
@@ -524,9 +525,12 @@ def test_few_texts_need_no_higher_limit() -> None:
 
 
 def test_new_sources_tell_the_version() -> None:
-    """torch from 2.7 on prints x where L['x'] stood, and numbers its graph breaks: the limit has its new name, .item() its variable."""
-    assert "torch._dynamo.config.recompile_limit = 16" in [one.apply for one in _told(_block(1, "adapter == 'a'"))[0].advice]
-    assert "torch._dynamo.config.cache_size_limit = 16" in [one.apply for one in _told(_block(1, "G['adapter'] == 'a'"))[0].advice]
+    """torch from 2.7 on prints x where L['x'] stood, and numbers its graph breaks: the limit has its new name, .item() its variable.
+
+    What tells no version is advised in the form of the newest.
+    """
+    for source, limit in (("adapter", "recompile_limit"), ("L['adapter']", "cache_size_limit"), ("G['adapter']", "recompile_limit")):
+        assert f"torch._dynamo.config.{limit} = 16" in [one.apply for one in _told(_block(1, f"{source} == 'a'"))[0].advice]
 
 
 def test_what_is_expected_is_told_last() -> None:
@@ -601,7 +605,7 @@ def test_what_the_shared_wrapper_is_given_has_another_name() -> None:
     assert MAKERS["attribute"](story("0/0: len(G['__import___main__'].acts) == 2")) == "acts"
     assert (
         MAKERS["structure"](story("0/0: len(__import___main__.feats) == 0"))
-        == "# feats: as many entries in every call: pad it, with an object of its own for each place, or pass one stacked tensor"
+        == "# feats: as many entries in every call: pad it, masked, each place an object of its own; or stack it, and loop over it nowhere"
     )
 
 

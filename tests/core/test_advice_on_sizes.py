@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from recompile_watch.core.advice import Story, advise
+from recompile_watch.core.causes import parse_reason
 from recompile_watch.core.findings import Finding
-from tests.core.test_advice import GUARD, _block, _hit, _told
+from recompile_watch.core.versions import ANY_VERSION
+from tests.core.test_advice import CATALOG, GUARD, _block, _hit, _told
 
 FIXED = (
     "I1122 11:15:31.432000 15922 torch/fx/experimental/symbolic_shapes.py:8081] [0/{}] eval {} [guard added] "
@@ -64,6 +67,34 @@ def test_a_batch_of_one_is_no_sign_that_sizes_stay_static() -> None:
     changes = [(1, 16, 24), (0, 8, 3), (0, 8, 1), (0, 1, 12)]
     (found,) = _told("".join(_block(n, GUARD.format("ids", *change)) for n, change in enumerate(changes, 1)))
     assert _remedies(found)[0] == "mark_dynamic"
+
+
+def test_the_way_back_from_a_batch_of_one_is_no_second_step() -> None:
+    """Measured: each dimension was dynamic; mark_dynamic raised, for a mask of the same sizes had no mark."""
+    (found,) = _told("".join(_block(n, GUARD.format("ids", *change)) for n, change in enumerate([(1, 16, 24), (0, 8, 3), (0, 1, 12)], 1)))
+    assert _remedies(found) == ["none_first_automatic_dynamic"]
+
+
+def test_a_forbidden_batch_of_one_belongs_into_the_warm_up() -> None:
+    """Measured: warmed up with one row as well, the service served all; it is no loader's last batch."""
+    guard = parse_reason("0/1: 2 <= feats.size()[0]")
+    told = Story("recompile_forbidden", guard.cause, "f", "/srv/m.py", 3, guard.text, (guard,), frozenset())
+    remedies = [one.remedy for one in advise(told, CATALOG, ANY_VERSION)]
+    assert remedies[0] == "warmup" and "stance_eager_on_recompile" in remedies and "drop_last" not in remedies
+
+
+def test_what_is_expected_of_a_package_needs_no_mark() -> None:
+    """Measured: the prompt of transformers' generate, then one token; unbacked, 3 recompiles became 5, and the graph broke."""
+    log = _block(1, GUARD.format("kwargs['input_ids']", 1, 9, 1))
+    (found,) = _told(log.replace("/srv/m.py", "/usr/lib/python3/site-packages/transformers/utils/generic.py"))
+    assert _remedies(found) == ["none_first_automatic_dynamic"]
+    assert "mark_unbacked" in _remedies(_told(log)[0])
+
+
+def test_an_attribute_of_each_layer_is_not_named() -> None:
+    """Measured: named, the layer that the log shows moved the limit to the next one."""
+    (found,) = _told("".join(_block(n, f"self._modules['layers']._modules['0'].cur == {n + 11}") for n in range(1, 5)))
+    assert _remedies(found) == ["allow_unspec_int_on_nn_module", "tensor_wrap_scalar", "exclude_from_compile"]
 
 
 @pytest.mark.parametrize(
