@@ -1,6 +1,6 @@
 """The guide as Markdown, made of the same data as the advice: causes, remedies, settings by version, and how to see and stop recompiles."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from recompile_watch.core.models import MODES, Model, ModelSetting, caution_of
 from recompile_watch.core.remedies import Case, Catalog, Remedy
@@ -57,15 +57,22 @@ def _cause(cause: str, catalog: Catalog) -> str:
     if look is not None:
         lines += ["```", *look.texts, "```", ""]
     lines += [cause_means(cause), ""]
-    for case in (case for case in catalog.cases if cause in case.causes):
-        lines += [*_case(case, catalog), ""]
+    cases = [case for case in catalog.cases if cause in case.causes]
+    for case, when in zip(cases, _apart(cases, case_words), strict=True):
+        lines += [*_case(case, when, catalog), ""]
     if look is not None and look.never:
         lines += [f"**Does not help:** {look.never}", ""]
     return "\n".join(lines)
 
 
-def _case(case: Case, catalog: Catalog) -> list[str]:
-    lines = [f"**What to do** ({case_words(case)}):", ""]
+def _apart(cases: list[Case], words: Callable[[Case], str]) -> list[str]:
+    """When each of the cases fits; with the rest of its name where several would read alike, for they differ in what torch says."""
+    when = [words(case) for case in cases]
+    return [one if when.count(one) == 1 else f"{one}: {id_words(case.id.partition('.')[2])}" for case, one in zip(cases, when, strict=True)]
+
+
+def _case(case: Case, when: str, catalog: Catalog) -> list[str]:
+    lines = [f"**What to do** ({when}):", ""]
     for number, remedy in enumerate(case_remedies(case, catalog), 1):
         forms = {example(form.apply): form for form in _forms(remedy, catalog)}
         lines.append(f"{number}. {remedy.title} (`{remedy.key}`): {', or '.join(map(_form, forms, forms.values()))}")
@@ -100,9 +107,10 @@ def _message(kind: str, rules: Ruleset, catalog: Catalog) -> str:
     shown = [line[:_LINE_CHARS].rstrip() for rule in mine[:_TEXTS] for line in rule.matches[0].text.splitlines()[:_TEXT_LINES] if line.strip()]
     lines = [f"### `{kind}`", "", "```", *shown, "```", "", *dict.fromkeys(rule.why for rule in mine[:_TEXTS]), ""]
     lines += ["| when | what to do, in this order |", "| --- | --- |"]
-    for case in (case for case in catalog.cases if kind in case.kinds and not case.causes):
+    cases = [case for case in catalog.cases if kind in case.kinds and not case.causes]
+    for case, when in zip(cases, _apart(cases, _when), strict=True):
         titles = [f"{remedy.title} (`{remedy.key}`)" for remedy in case_remedies(case, catalog, kind)]
-        lines.append(f"| {_when(case)} | {'<br>'.join(titles)} |")
+        lines.append(f"| {when} | {'<br>'.join(titles)} |")
     return "\n".join([*lines, ""])
 
 
