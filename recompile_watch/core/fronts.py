@@ -82,7 +82,7 @@ def without_back(back: "re.Pattern[bytes]", line: bytes) -> bytes:
 def front_of(lines: list[bytes]) -> "re.Pattern[bytes] | None":
     """How every line begins, but for a first one that was cut, in front of what it carries; None where ``peel`` does as well without."""
     lines = [ANSI.sub(b"", line) for line in lines[: MAX_LINES + 1]]
-    written = [line for line in lines[1:-1] if line.strip(b" -")]
+    written = [line for line in lines[1:-1] if line.strip(b" -#>|")]
     befores = [before for line in lines[1:] if (before := _before_anchor(line)) is not None] or [_before_anchor(lines[0]) or b""]
     before = min(filter(None, befores), key=len, default=b"")
     if not before.strip() or b"" in befores or len(written) < MIN_LINES:

@@ -89,6 +89,13 @@ def test_what_is_known_of_a_front_is_kept() -> None:
     assert (piece.text, piece.pid) == (TABLE.splitlines()[4].encode(), 3989)
 
 
+def test_an_empty_line_may_have_a_part_of_a_front() -> None:
+    """A comment in which a log stands, with an empty comment above it."""
+    text = "Sample output:\n\n" + "Recompiling function f in /srv/m.py:9\n    triggered by the following guard failure(s):\n    - 0/0: n == 3\n" * 2
+    fronted = "".join(f"# >>{line}\n" if line else "#\n" for line in text.splitlines())
+    assert len(_events(fronted)) == len(_events(text)) == 2
+
+
 def test_one_sentence_on_every_line_is_no_front() -> None:
     """A program that quotes torch's message on each of its lines says the same words in front of it; they are its message."""
     lines = [b"monitor: saw torch._dynamo hit config.recompile_limit (8) %d times" % number for number in range(9)]
