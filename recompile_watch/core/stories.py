@@ -32,6 +32,7 @@ MANY_BREAKS = 4  # places of one package at which it is left out sooner than men
 FEW = 4  # recompiles that leave half of the default limit
 # Causes with as many values as the program has: a higher limit is a cure for these only.
 _FINITE = frozenset({"str_value", "object_identity", "type_identity", "parameter_size", "closure_or_global", "dict_keys"})
+_MAX_BREAK = 80  # characters of what torch says of a graph break
 # A guard on a local: torch before 2.7 wraps it, L['x'].
 _NEW_SOURCE = pattern(
     r"tensor '(?![LG]\[|___)\w[^']*' (?:size|stride|dtype|rank|requires_grad) mismatch|___check_(?:obj|type)_id\((?![LG]\[|___)"
@@ -50,7 +51,8 @@ class Stories:
 
     def __init__(self, groups: Iterable[Group], catalog: Catalog, limits: frozenset[int], torch: VersionRange) -> None:
         self._catalog, self._limits, self._torch = catalog, limits, torch
-        self._breaks: dict[tuple[str, str | None], str] = {}
+        self._breaks: dict[tuple[str, str | None], tuple[str, int | str | None, str | None]] = {}
+        self._broke_on: dict[tuple[str | None, int | None], str] = {}
         self._subjects: dict[str, str] = {}
         self._best_of: dict[tuple[str | None, str | None], dict[str, tuple[Reason, ...]]] = {}
         self._on_what_of: dict[tuple[str | None, str | None], dict[str, dict[str, dict[str, Reason]]]] = {}
@@ -67,6 +69,8 @@ class Stories:
                 self._cuts.setdefault(cut[:3], []).append((group.key.file, cut[4]))
             if group.key.kind == BREAK_KIND and _OF_TRAINING.search(_message(group.first)) is not None:
                 self._training.add(group.first.file)
+            if group.key.kind == BREAK_KIND:
+                self._broke_on |= {(group.first.file, line): _message(group.first) for line in group.lines or (group.first.line_no,)}
             if group.key.kind == BREAK_KIND and (package := package_of(group.key.file)) is not None:
                 self._broken.setdefault(package, []).append(group)
             if group.key.kind == "recompile_limit_error":
@@ -84,7 +88,7 @@ class Stories:
                 resumed = RESUMED.search(group.key.function or "")
                 if resumed is not None:
                     line = resumed["line"] or group.first.line_no  # the code behind a break begins on its line
-                    self._breaks[resumed["name"], group.key.file] = f"{resumed['name']}, line {line or '?'} of {group.first.file or '?'}"
+                    self._breaks[resumed["name"], group.key.file] = (resumed["name"], line, group.first.file)
             if group.key.kind == "cudagraph_overwritten_error" or group.first.extra.get("cause") == "cudagraph_overwritten":
                 self._overwritten.add(self._catalog.models.of(group.first))
         self._hits_that_raised = {hit.key for error in self._errors for hit, _ in self._hit_before(error)}
@@ -102,7 +106,7 @@ class Stories:
         model = self._catalog.model(self._catalog.models.of(first))
         resumed = RESUMED.search(group.key.function or "")
         setting = text_or_none(first.extra.get("setting"))
-        break_at = self._breaks.get((resumed["name"] if resumed else group.key.function or "", group.key.file))
+        break_at = self._break_at((resumed["name"] if resumed else group.key.function or "", group.key.file))
         return Story(
             told.key.kind, guards[-1].cause if guards else cause_of(first), group.key.function, first.file,
             first.line_no if first.line_no is not None else group.last.line_no, guards[-1].text if guards else _message(first),
@@ -113,6 +117,15 @@ class Stories:
             group.lines if told.key.kind == "graph_break" else (), self._others(group, guards),
             text_or_none(first.extra.get("hint")), hinted, fixed_at, called_from, self._entered_at(group, called_from),
         )  # fmt: skip
+
+    def _break_at(self, broken: tuple[str, str | None]) -> str | None:
+        """The graph break that cuts this function, and what torch says of it where the log shows that."""
+        if broken not in self._breaks:
+            return None
+        name, line, file = self._breaks[broken]
+        what = " ".join(self._broke_on.get((file, int(line)) if line else (None, None), "").split())
+        shown = what if len(what) <= _MAX_BREAK else f"{what[: _MAX_BREAK - 1]}…"
+        return f"{name}, line {line or '?'} of {file or '?'}{f' ({shown})' * bool(shown)}"
 
     def is_raised(self, group: Group) -> bool:
         """True for a limit hit that became an exception: torch warns of the function, then it raises, most often without naming it."""

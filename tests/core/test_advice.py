@@ -533,6 +533,15 @@ def test_new_sources_tell_the_version() -> None:
         assert f"torch._dynamo.config.{limit} = 16" in [one.apply for one in _told(_block(1, f"{source} == 'a'"))[0].advice]
 
 
+def test_the_break_that_made_a_frame_is_told_with_it() -> None:
+    """Its own finding says what helps: here it says what to look for; where the log does not show it, the line alone."""
+    break_ = f"{B}Graph break in user code at /srv/m.py:3\n{B}Graph Break Reason: Unsupported Tensor.item() call with capture_scalar_outputs=False\n"
+    steps = "".join(_block(n, f"___stack0 == {n}.5") for n in range(1, 4)).replace("function f in", "function torch_dynamo_resume_in_f_at_3 in")
+    (told,) = [one for one in _told(break_ + steps) if one.kind == "recompile"]
+    assert told.advice[0].apply.startswith("# f, line 3 of /srv/m.py (Unsupported Tensor.item() call with capture_scalar_outputs=False): with the")
+    assert _told(steps)[0].advice[0].apply.startswith("# f, line 3 of /srv/m.py: with the")
+
+
 def test_what_is_expected_is_told_last() -> None:
     """A first step behind a graph break is harmless; the break is what somebody can mend."""
     break_ = f"{B}Graph break in user code at /srv/m.py:3\n{B}Graph Break Reason: Unsupported Tensor.item() call with capture_scalar_outputs=False\n"
