@@ -97,6 +97,10 @@ _STRUCTURE = tuple(
         (r"___check_type_id\((?P<name>.+?), \d+\)", _ONE_TYPE),
         (r"(?:type\()?(?P<name>[\w.\[\]']+)(?:\)|\.__class__) ==", _ONE_TYPE),
         (
+            r"___check_obj_id\((?P<name>.+?)(?:\.func)?\.__code__, \d+\)",
+            "# {name}: call it outside of the compiled code, and pass in what it returns; or pass the same function in every call",
+        ),
+        (
             r"___check_obj_id\((?P<name>.+?), \d+\)",
             "# {name}: make the object once and pass the same one in every call, or pass what it holds (a tensor, a number)",
         ),

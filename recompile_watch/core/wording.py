@@ -150,6 +150,8 @@ def _recompile_means(group: Group) -> str:
         return "One compile with the object and one without it: two at most, which is usually fine."
     if group.first.extra.get("statement") == "names_member":
         return "Each member of this class that is passed, as of an enum, has a graph of its own: as many compiles as there are members."
+    if newest is not None and newest.cause == "object_identity" and ".__code__" in newest.text:
+        return "Each function that is passed has a graph of its own; a partial, lambda or closure that is made anew of the same code has not."
     line = fixing_line(group.last.extra) or fixing_line(group.first.extra)
     if line is not None and newest is not None and (newest.cause == "size_mismatch" or group.last.extra.get("fixed_by")):
         what = "size" if newest.cause == "size_mismatch" else "number"

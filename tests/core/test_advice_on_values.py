@@ -262,3 +262,18 @@ def test_a_counter_of_a_module_is_kept_in_a_tensor() -> None:
     assert _told_alike(_limit_hit(counter))[0].remedy == "tensor_wrap_scalar"
     other = [f"self.served == {n}  # y = x * self.served  # srv/m.py:33 in forward {hint}" for n in range(8)]
     assert _told_alike(_limit_hit(other))[0].remedy == "allow_unspec_int_on_nn_module"
+
+
+def test_another_function_is_called_outside() -> None:
+    """Measured: a new partial in every call costs nothing, another function inside of it one graph; called outside there is no guard."""
+    (found,) = _told(_block(1, "___check_obj_id(kernel.func.__code__, 139760648211312), type=<class 'code'>"))
+    assert found.advice[0].apply.startswith("# kernel: call it outside of the compiled code") and "Each function that is passed" in found.consequence
+
+
+def test_a_text_of_many_words_in_a_global_is_no_variant() -> None:
+    """A progress bar's: no limit is high enough; behind a break the break comes first (measured: without it there was no guard)."""
+    log = "".join(_block(n, f"G['STATUS']['text'] == 'len {n}.3 best 4.6'") for n in range(1, 8))
+    (found,) = _told(log)
+    assert _remedies(found)[0] == "compile_tensor_part" and "raise_recompile_limit" not in _remedies(found)
+    (resumed,) = _told(log.replace("function f in", "function torch_dynamo_resume_in_f_at_3 in"))
+    assert _remedies(resumed)[0] == "remove_graph_break" and "raise_recompile_limit" not in _remedies(resumed)

@@ -273,3 +273,13 @@ def test_torch_moves_no_logger_behind_the_graph(asked: str) -> None:
     for log in (broken(6, "0/0", said), f"torch._dynamo.exc.Unsupported: {said}\n"):
         remedies = [one.remedy for one in only(log).advice]
         assert "ignore_logging" in remedies and "reorder_logging" not in remedies
+
+
+def test_gradients_inside_of_what_is_compiled_are_those_of_a_function() -> None:
+    """Measured: forces of an energy, and the inner loop of a MAML, became one graph; the setting that torch names left both breaks."""
+    hint = "Change `torch._dynamo.config.trace_autograd_ops` to `True`"
+    grad = f"using `torch.autograd.grad` with `torch._dynamo.config.trace_autograd_ops=False`\n  Explanation: it is\n  Hint: {hint}."
+    assert advised(broken(9, "0/0", grad))[:2] == ["set_hinted_config", "functional_grad"]
+    raised = "torch._dynamo.exc.Unsupported: Unsupported Tensor.requires_grad_() call\n  Explanation: Dynamo does not support it.\n"
+    failed = only(f'{raised}\nfrom user code:\n   File "/srv/m.py", line 6, in g\n    pos.requires_grad_(True)\n')
+    assert failed.advice[0].remedy == "functional_grad"
