@@ -114,6 +114,10 @@ PROOFS = (
     Proof("allow_rnn", "recurrent", "graph_break"),
     Proof("reorder_logging", "printed", "graph_break"),
     Proof("ignore_logging", "logged", "graph_break"),
+    Proof("read_number_outside", "running_loss", "graph_break"),
+    Proof("compile_the_body", "list_left_outside", "container_length"),
+    Proof("functional_grad", "gradient_of_a_function", "graph_break"),
+    Proof("stable_arg_structure", "function_called_outside", "object_identity"),
     Proof("disable_compile_process", "size_from_outside", "size_mismatch", is_advised=False),
 )
 # What the advice on the first log cannot say, because its finding is another one.

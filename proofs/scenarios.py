@@ -5,6 +5,7 @@ equals what the same code gives without torch.compile. What torch logs meanwhile
 """
 
 import contextlib
+import functools
 import json
 import logging
 import subprocess
@@ -973,6 +974,110 @@ def fake_kernel_of_dynamic_shape(after):
     run = compiled(found)
     x = torch.tensor([1.0, -1.0, 2.0])
     yield run(x), found(x)
+
+
+@scenario
+def running_loss(after):
+    """A number that is kept for people: in the graph it would be a guard of the next step."""
+    meter = {"loss": 0.0}
+
+    class Step:
+        running = 0.0
+
+        def loss(self, x):
+            loss = x.square().mean()
+            if after:
+                return loss
+            self.running += loss.item()
+            return loss * 1
+
+    step = Step()
+    run = compiled(step.loss)
+    for n in range(12):
+        x = torch.full((4,), 0.3 * n)
+        loss = run(x)
+        meter["loss"] += loss.item()
+        yield loss, x.square().mean()
+
+
+@scenario
+def list_left_outside(after):
+    """As many targets as a picture has: the part that takes tensors alone is compiled."""
+
+    class Detector(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = torch.nn.Linear(4, 4)
+
+        def forward(self, x, targets):
+            y = self.body(x)
+            return sum(((y - target) ** 2).sum() for target in targets)
+
+    torch.manual_seed(0)
+    model = Detector()
+    body = model.body
+    if after:
+        model.body = compiled(body)
+    run = model if after else compiled(model)
+    for n in range(1, 12):
+        x, targets = torch.ones(4), [torch.full((4,), float(k)) for k in range(n)]
+        yield run(x, targets), sum(((body(x) - target) ** 2).sum() for target in targets)
+
+
+@scenario
+def gradient_of_a_function(after):
+    """Forces of an energy. What torch.autograd.grad consumed is returned: the setting that torch names is not enough."""
+
+    def energy(x):
+        return (x**4).sum()
+
+    def forces(x):
+        if after:
+            grad, value = torch.func.grad_and_value(energy)(x)
+            return value, -grad
+        x = x.detach().requires_grad_(True)
+        value = energy(x)
+        return value.detach(), -torch.autograd.grad(value, x)[0]
+
+    run = compiled(forces)
+    x = torch.ones(3)
+    value, force = run(x)
+    yield value, energy(x)
+    yield force, -4 * x**3
+
+
+@scenario
+def function_called_outside(after):
+    """Kernels to choose among: a partial made anew is no new function, another function is."""
+
+    def solve(x, kernel):
+        return kernel(x) * 2 + 1
+
+    def solved(x, values):
+        return values * 2 + 1
+
+    run = compiled(solved if after else solve)
+    for power in (1, 2, 3, 4):
+        for kernel in (torch.sin, torch.cos, torch.tanh):
+            made = functools.partial(_powered(kernel.__name__), power=power)
+            x = torch.linspace(0, 1, 5)
+            yield run(x, made(x) if after else made), made(x) * 2 + 1
+
+
+def _powered(name):
+    return {"sin": _sine, "cos": _cosine, "tanh": _tangent}[name]
+
+
+def _sine(x, power):
+    return torch.sin(x) * power
+
+
+def _cosine(x, power):
+    return torch.cos(x) * power
+
+
+def _tangent(x, power):
+    return torch.tanh(x) * power
 
 
 @scenario

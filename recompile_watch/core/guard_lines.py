@@ -125,8 +125,8 @@ _STRUCTURE = tuple(
             "# {name}: as many entries in every call: pad it, masked, each place an object of its own; or stack it, and loop over it nowhere",
         ),
         (
-            r"(?P<name>[\w.\[\]'\"]+) == (?:\{|frozenset\()",
-            "# {name}: pass the same set in every call, or what it selects (a tensor, a mask)",
+            r"(?:not )?set\.__contains__\((?P<name>[\w.\[\]'\"]+), |(?P<left>[\w.\[\]'\"]+) == (?:\{|frozenset\()",
+            "# {name}: pass what the code asks of it (a flag, a tensor, a mask) in place of the set: torch guards all of its members",
         ),
         (
             r"Duplicate tensors? found",

@@ -63,6 +63,7 @@ _EXCEPTION = pattern(
 # The end of the process by a signal, told in front of its stack, innermost frame first.
 _CRASH = pattern(r"Fatal Python error: (?P<said>[^\n]{1,200})")
 # What a compiled function raises because of the tensors it is given: eager code would have been as unlucky, or not, but the remedy is known.
+_OF_PIECES = pattern(r"sequence item \d+: expected str instance, \w+ found")  # of an f-string, which eager mode puts together
 _OF_INPUTS = pattern(r"Inference tensors cannot be saved for backward\b")
 _COMPILED = "torch/_functorch/_aot_autograd/"
 # What no compiler raises: somebody ended the program, or the GPU is full, which is an event of its own.
@@ -107,7 +108,7 @@ def failure_of(lines: Iterable[bytes], *, is_cut: bool, gave_way: bool) -> Failu
     found, last = None, Failure(None, "", "", "")
     stage: str | None = None
     headed: str | None = None  # the exception of the traceback that is being read
-    has_frames, is_below, is_compiled = False, False, False
+    has_frames, is_below, is_compiled, is_resumed = False, False, False, False
     raised: re.Match[str] | None = None
     for raw in lines:
         text = raw.decode("utf-8", "replace").rstrip()
@@ -122,12 +123,13 @@ def failure_of(lines: Iterable[bytes], *, is_cut: bool, gave_way: bool) -> Failu
         for module, function in _frames(raw):
             stage, has_frames = _stage_of(module, function) or stage, True
             is_compiled = is_compiled or module.startswith(_COMPILED)
+        is_resumed = is_resumed or b", in torch_dynamo_resume_in_" in raw
         raised = _RAISES.match(text) or (raised if _is_beside_code(text) else None)
         exception = _EXCEPTION.match(text)
         if exception is not None and has_frames:
             name = exception["name"].rpartition(".")[2]
             last = Failure(name, (exception["said"] or "").strip(), "", "")
-            stage = stage or _stage_of_inputs(last.said, is_compiled=is_compiled)
+            stage = stage or _stage_of_run(last.said, is_compiled=is_compiled, is_resumed=is_resumed)
             last = replace(last, stage=stage or "")
             if stage is not None:
                 found = None if name in _ENDED else last
@@ -141,9 +143,10 @@ def failure_of(lines: Iterable[bytes], *, is_cut: bool, gave_way: bool) -> Failu
     return found
 
 
-def _stage_of_inputs(said: str, *, is_compiled: bool) -> str | None:
-    """The stage of what a compiled function raises because of the tensors it is given."""
-    return "running" if is_compiled and _OF_INPUTS.match(said) is not None else None
+def _stage_of_run(said: str, *, is_compiled: bool, is_resumed: bool) -> str | None:
+    """The stage of what a compiled function raises because of the tensors it is given, or of a text that a graph break cut in two."""
+    is_of_run = (is_compiled and _OF_INPUTS.match(said) is not None) or (is_resumed and _OF_PIECES.match(said) is not None)
+    return "running" if is_of_run else None
 
 
 def _is_beside_code(text: str) -> bool:

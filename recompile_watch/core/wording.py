@@ -269,9 +269,13 @@ def _compile_error(group: Group) -> str:
     caller, is_backward = _caller(group), group.first.extra.get("in_backward")
     where = " in backward()" * bool(is_backward) + (f"{' at' if is_backward else ', called at'} {caller}" if caller else "")
     if group.first.extra.get("stage") == "running" and not is_survived:
-        what = f"Compiled code{f' of {group.key.function}' * bool(group.key.function)} raised{where}"
+        what = f"Compiled code{f' of {shown_function(group.key.function)}' if group.key.function else ''} raised{where}"
     else:
-        what = f"{group.key.function} was not compiled" if group.key.function else f"torch.compile {'gave up' if is_survived else 'failed'}{where}"
+        what = (
+            f"{shown_function(group.key.function)} was not compiled"
+            if group.key.function
+            else f"torch.compile {'gave up' if is_survived else 'failed'}{where}"
+        )
     said = failure(group.first.extra.get("exception"), group.first.extra.get("message"))
     return what + _colon(_short(_AROUND.sub("", said)) or _reason(group))
 

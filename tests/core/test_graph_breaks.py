@@ -283,3 +283,8 @@ def test_gradients_inside_of_what_is_compiled_are_those_of_a_function() -> None:
     raised = "torch._dynamo.exc.Unsupported: Unsupported Tensor.requires_grad_() call\n  Explanation: Dynamo does not support it.\n"
     failed = only(f'{raised}\nfrom user code:\n   File "/srv/m.py", line 6, in g\n    pos.requires_grad_(True)\n')
     assert failed.advice[0].remedy == "functional_grad"
+
+
+def test_a_text_is_put_together_outside() -> None:
+    """Of numbers of the graph: cut in two it raises in a later call (measured)."""
+    assert advised(broken(9, "0/0", "BUILD_STRING type error"))[0] == "format_outside"

@@ -342,3 +342,25 @@ def test_a_blank_in_front_of_the_first_line_is_its_own() -> None:
     """Lines that are not indented as the first one is keep their blanks."""
     (event,) = engine_events([(" " + COMPILING + "AssertionError: buf0\n").encode()])
     assert (event.extra["exception"], event.extra["message"]) == ("AssertionError", "buf0")
+
+
+PIECES = """Traceback (most recent call last):
+  File "/srv/train.py", line 26, in <module>
+    loss = step(n, x)
+  File "/venv/torch/_dynamo/eval_frame.py", line 1166, in compile_wrapper
+    result = fn(*args, **kwargs)
+  File "/srv/train.py", line 21, in step
+    print(f"step {n} loss {loss.item():.4f}")
+  File "/srv/train.py", line 21, in torch_dynamo_resume_in_step_at_21
+    print(f"step {n} loss {loss.item():.4f}")
+TypeError: sequence item 1: expected str instance, int found
+"""
+
+
+def test_a_text_that_a_graph_break_cut_in_two() -> None:
+    """Measured: the same line is right in eager mode; without a frame that torch resumed the error is the program's own."""
+    (event,) = engine_events([PIECES.encode()])
+    assert (event.kind, event.function, event.line_no) == ("compile_error", "torch_dynamo_resume_in_step_at_21", 21)
+    assert (event.extra["exception"], event.extra["stage"]) == ("TypeError", "running")
+    assert engine_events([PIECES.replace("torch_dynamo_resume_in_step_at_21", "report").encode()]) == []
+    assert engine_events([PIECES.replace("sequence item 1: expected str instance, int found", "int is not callable").encode()]) == []
