@@ -68,7 +68,6 @@ PROOFS = (
     Proof("compile_whole_model", "layer_caches", "size_mismatch"),
     Proof("isolate_recompiles", "layers_isolated", "module_int_attribute"),
     Proof("isolate_recompiles", "layers_of_widths", "size_mismatch", logs="recompiles,dynamic"),
-    Proof("isolate_recompiles", "layers_of_usual_widths", "size_mismatch"),
     Proof("remove_per_layer_attribute", "layers_by_name", "str_value"),
     Proof("raise_recompile_limit", "names_and_limit", "str_value"),
     Proof("recompile_limit_kwarg", "names_and_own_limit", "str_value"),

@@ -327,11 +327,6 @@ def layers_of_widths(after):
 
 
 @scenario
-def layers_of_usual_widths(after):
-    yield from layers_of(range(8, 104, 8), after)
-
-
-@scenario
 def layers_by_name(after):
     def scaled(x, layer_name, factor):
         return x * factor if after else x * (len(layer_name) + 2)
