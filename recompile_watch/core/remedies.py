@@ -82,6 +82,7 @@ PATTERNS = {
     "asserts": "the line of code is an assert",
     "asks_empty": "the line of code asks whether a tensor is empty",
     "branches": "the line of code branches on the number",
+    "custom_function": "the line of code stands in an autograd.Function",
     "draws_numbers": "the line of code draws random numbers",
     "steps_optimizer": "the line of code steps an optimizer, a scaler or a scheduler",
     "training_step": "the file breaks the graph at an optimizer, a scaler or a scheduler as well",

@@ -55,6 +55,8 @@ _STATEMENTS = (
     ("exchanges_objects", pattern(rb"\b(?:all_)?gather_object\(|\b(?:broadcast|scatter|send|recv)_object_list\(")),  # of torch.distributed
 )
 
+_APPLIES = pattern(rb"\n[ \t]{1,80}[^\n]{0,100}\b[A-Z]\w{0,80}\.apply\(")  # of an autograd.Function, in a stack's code
+
 
 class StackFrame(NamedTuple):
     """One entry of a stack. line_no: None where the log cut it out."""
@@ -140,4 +142,5 @@ def statement_at(message: bytes, stack: list[StackFrame]) -> dict[str, object]:
     frame = [rb'File "%s", line %d, in [^\n]{1,200}\n[ \t]{1,80}([^\n]{1,200})' % (re.escape(file.encode()), line) for file, line, _ in stack if line]
     code = [found for form in frame for found in re.findall(form, message)][-1:]
     found = next((name for line in code for name, form in _STATEMENTS if form.search(line) is not None), None)
+    found = found or ("custom_function" if _APPLIES.search(message) is not None else None)
     return {"statement": found} if found is not None else {}

@@ -65,7 +65,7 @@ _BY_CAUSE = {
     "object_identity": "Each new object compiles again, even when it does the same.",
     "closure_or_global": "torch makes a number dynamic after its first change, unless the code fixes it; of all else each new value compiles again.",
     "container_length": "Each new length compiles again, up to the limit.",
-    "stride_mismatch": "Each memory layout compiles again, and dynamic=True does not help.",
+    "stride_mismatch": "Each memory layout compiles again; dynamic=True helps only where the order of the dimensions stays.",
     "requires_grad": "One compile for each state is normal; a layer that comes first often gets an input without gradient, those behind it one with.",
     "dtype_mismatch": "Each dtype compiles again: of a model that should have one, two dtypes are often a mistake.",
     "rank_mismatch": "Each number of dimensions compiles again; torch never makes it dynamic.",

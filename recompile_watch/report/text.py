@@ -19,6 +19,7 @@ from recompile_watch.report.words import (
     PHASES,
     TITLE_SAYS_ALL,
     doubles_text,
+    first_sentence,
     list_text,
     other_text,
     short_names,
@@ -139,6 +140,9 @@ class _Printer:
         where = safe(advice.where)
         if advice.kind in _HAS_PLACE and where not in ("nowhere", safe(said or "")) and where not in advice.apply:
             self._console.print(Padding(Text(shorter_paths(where), style="dim"), (0, 0, 0, _INDENT + 4), expand=False))
+        if said is None and advice.caution:
+            caution = f"caution: {safe(first_sentence(advice.caution))}"
+            self._console.print(Padding(Text(caution, style="yellow"), (0, 0, 0, _INDENT + 4), expand=False))
 
     def _place(self, block: Block) -> str:
         head = block.head

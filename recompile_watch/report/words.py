@@ -18,6 +18,7 @@ _LONG_PATH = re.compile(r"(?<![\w.…])/(?:[^/\s'\":,;]+/)+?(?=[^/\s'\":,;]+/[^/
 _SAID = re.compile(
     r"Recompiling function .+? in .+?:\d+; (?=!?\d+/\d+)|torch\._dynamo hit config\.\w+ \(\d+\); (?=last reason)|; function '[^']*' in .+:\d+$"
 )
+_SENTENCE = re.compile(r"[^\n]{1,400}?\.(?=\s|$)")
 PHASES = {"warmup": "while warming up", "steady": "in steady state"}
 
 
@@ -39,6 +40,12 @@ def doubles_text(source: SourceReport) -> list[str]:
 def shorter_paths(text: str) -> str:
     """A text whose long paths have lost their first folders."""
     return _LONG_PATH.sub("…/", text)
+
+
+def first_sentence(text: str) -> str:
+    """What a text begins with, to its first full stop."""
+    sentence = _SENTENCE.match(text)
+    return text if sentence is None else sentence[0]
 
 
 def unsaid(text: str) -> str:

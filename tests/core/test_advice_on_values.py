@@ -283,3 +283,11 @@ def test_of_a_set_the_code_asks_for_one_member() -> None:
     """Measured: torch guards the whole set, three tags of which one counts filled the limit; no key is missing."""
     (found,) = _told(_block(1, "not set.__contains__(b.tags, 'aromatic')"))
     assert found.advice[0].apply.startswith("# b.tags: pass what the code asks of it (a flag, a tensor, a mask)")
+
+
+def test_integers_and_floats_are_not_cast_alone() -> None:
+    """Measured: a model that scales bytes took 0 to 255 for 0 to 1; two floats of one model are another matter."""
+    (mixed,) = _told(_block(1, "tensor 'img' dtype mismatch. expected Byte, actual Half"))
+    assert _remedies(mixed) == ["one_form_outside", "keep_dtype_consistent"]
+    (floats,) = _told(_block(1, "tensor 'img' dtype mismatch. expected Float, actual Half"))
+    assert _remedies(floats) == ["keep_dtype_consistent"]

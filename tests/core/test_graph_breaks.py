@@ -288,3 +288,11 @@ def test_gradients_inside_of_what_is_compiled_are_those_of_a_function() -> None:
 def test_a_text_is_put_together_outside() -> None:
     """Of numbers of the graph: cut in two it raises in a later call (measured)."""
     assert advised(broken(9, "0/0", "BUILD_STRING type error"))[0] == "format_outside"
+
+
+def test_a_number_in_a_custom_function_stays_outside() -> None:
+    """Of an autograd.Function: the setting that torch names keeps the break (measured), for it is traced apart."""
+    what = "Data dependent operator\n  Explanation: Operator `aten._local_scalar_dense.default` has a non-Tensor output"
+    log = broken(14, "0/0", what, stack=call(30, "forward", "q = RoundSTE.apply(x)"))
+    assert advised(log) == ["exclude_from_compile", "remove_graph_break"]
+    assert advised(broken(14, "0/0", what))[0] == "capture_scalar_outputs"
