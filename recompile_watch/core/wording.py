@@ -12,6 +12,7 @@ from recompile_watch.core.groups import Group
 from recompile_watch.core.guard_lines import fixing_line
 from recompile_watch.core.late import pattern
 from recompile_watch.core.patterns import RESUMED, SHARED_WRAPPER, is_of_another_module
+from recompile_watch.core.stack_frames import is_of_a_library
 
 MAX_LINES = 4
 _SUFFIX = 90
@@ -199,8 +200,9 @@ def _name(group: Group) -> str:
 
 
 def _caller(group: Group) -> str:
-    """The program's line that called, in short, where nothing tells what it called."""
-    called_from = "" if group.key.file else str(group.first.extra.get("called_from") or "")
+    """The program's line that called, in short, where nothing tells what it called, or that is a library's."""
+    is_own = bool(group.key.file) and not is_of_a_library(group.first.file)
+    called_from = "" if is_own else str(group.first.extra.get("called_from") or "")
     return called_from.replace("\\", "/").rpartition("/")[2].partition(" in ")[0]
 
 
@@ -272,7 +274,7 @@ def _compile_error(group: Group) -> str:
         what = f"Compiled code{f' of {shown_function(group.key.function)}' if group.key.function else ''} raised{where}"
     else:
         what = (
-            f"{shown_function(group.key.function)} was not compiled"
+            f"{shown_function(group.key.function)} was not compiled{where}"
             if group.key.function
             else f"torch.compile {'gave up' if is_survived else 'failed'}{where}"
         )

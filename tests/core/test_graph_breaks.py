@@ -296,3 +296,9 @@ def test_a_number_in_a_custom_function_stays_outside() -> None:
     log = broken(14, "0/0", what, stack=call(30, "forward", "q = RoundSTE.apply(x)"))
     assert advised(log) == ["exclude_from_compile", "remove_graph_break"]
     assert advised(broken(14, "0/0", what))[0] == "capture_scalar_outputs"
+
+
+def test_what_a_lock_guards_goes_outside_with_it() -> None:
+    """Measured: without the lock alone the counter in it filled the limit."""
+    what = "Unsupported context manager\n  Explanation: Dynamo does not know how to enter a `lock` context manager."
+    assert advised(broken(20, "0/0", what))[:2] == ["lock_outside", "exclude_from_compile"]

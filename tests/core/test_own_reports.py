@@ -101,3 +101,17 @@ def test_a_log_is_no_report() -> None:
     for front in ("# torch.compile: it fails", "<!DOCTYPE html>", "recompile-watch 0.1.0 watches this", "$ recompile-watch analyze bot.log"):
         assert engine_events([f"{front}\n\n".encode() + FAILURES]) != []
     assert len(engine_events([(ROOT / "sample_logs" / "cudagraphs.log").read_bytes()])) > 4
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        "CRITICAL  torch.compile failed, called at slim.py:16: InductorError:\n          InvalidCxxCompiler: No working C++ compiler found\n",
+        "CRITICAL  step (resumed at line 21) was not compiled: InductorError: RuntimeError: no kernel\n          train.py:21 · once\n",
+        "WARNING   TORCHDYNAMO_RECOMPILE_LIMIT=64 has no effect: no torch reads it\n",
+    ],
+)
+def test_a_title_of_the_text_report_is_no_message(report: str) -> None:
+    """Nor is what a narrow terminal put on its second line."""
+    assert engine_events([report.encode()]) == []
+    assert len(engine_events([report.replace("CRITICAL  ", "E: ").replace("WARNING   ", "set ").replace(" " * 10, "").encode()])) == 1
