@@ -285,7 +285,7 @@ def structure_line(guard: str) -> str:
     return f"# {guard}: build this once and reuse it, or replace it by what it holds (a tensor, a number, a tuple of fixed length)"
 
 
-_FILLED = "what is missing as the code ignores it, by a mask or ignore_index: None is one more variant"
+_FILLED = "what is missing filled with what the code ignores, by a mask or ignore_index: None is one more variant"
 
 
 def keys_line(guards: Sequence[str]) -> str:

@@ -55,7 +55,7 @@ _STATEMENTS = (
     ("exchanges_objects", pattern(rb"\b(?:all_)?gather_object\(|\b(?:broadcast|scatter|send|recv)_object_list\(")),  # of torch.distributed
 )
 
-_APPLIES = pattern(rb"\n[ \t]{1,80}[^\n]{0,100}\b[A-Z]\w{0,80}\.apply\(")  # of an autograd.Function, in a stack's code
+_APPLIES = pattern(rb"\n[ \t][^\n]{0,180}\b[A-Z]\w{0,80}\.apply\(")  # of an autograd.Function, in a stack's code
 
 
 class StackFrame(NamedTuple):

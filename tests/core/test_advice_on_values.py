@@ -166,8 +166,8 @@ def test_the_keys_that_come_and_go_are_all_named() -> None:
 def test_a_dict_with_fewer_keys_is_no_list_to_pad() -> None:
     """Keyword arguments that come and go: their number fails as well as a key of theirs, which is one happening."""
     log = "".join(_block(n, guard) for n, guard in enumerate(["not kw", "KeyError on kw['a']", "KeyError on kw['b']", "len(kw) == 1"], 1))
-    same = "# kw: the same keys in every call, in one order: a, b always (what is missing as the code ignores it, by a mask or ignore_index: "
-    assert {one.advice[0].apply for one in _told(log)} == {f"{same}None is one more variant) or never"}
+    same = "# kw: the same keys in every call, in one order: a, b always (what is missing filled with what the code ignores, by a mask or "
+    assert {one.advice[0].apply for one in _told(log)} == {f"{same}ignore_index: None is one more variant) or never"}
     assert _remedies(_told(_block(1, "len(xs) == 1") + _block(2, "KeyError on kw['b']"))[0])[0] == "stable_arg_structure"
     looped = _block(1, "len(batch) != 2") + _block(2, "list(dict.keys(batch))[1] == 'topic'")
     assert {_remedies(one)[0] for one in _told(looped)} == {"drop_unused_argument"}
