@@ -122,7 +122,7 @@ _STRUCTURE = tuple(
         ),
         (
             r"(?:not )?len\((?P<name>.+)\) (?:==|!=|<|<=|>|>=) |not (?P<left>[\w.\[\]'\"]+)$",
-            "# {name}: as many entries in every call: pad it, masked, each place an object of its own; or stack it, and loop over it nowhere",
+            "# {name}: one stacked tensor with a mask, and no loop over it; or as many entries in every call, masked, each an object of its own",
         ),
         (
             r"(?:not )?set\.__contains__\((?P<name>[\w.\[\]'\"]+), |(?P<left>[\w.\[\]'\"]+) == (?:\{|frozenset\()",
