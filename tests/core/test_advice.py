@@ -328,7 +328,7 @@ CPU, CUDA = "CPU, BackendSelect, ADInplaceOrView, AutogradCPU", "CUDA, BackendSe
         ("0/0: adapter_name == 'de'", {}, "recompile_limit_kwarg", "recompile_limit=16"),
         ("0/0: layer_name == 'model.layers.0.self_attn'", {}, "remove_per_layer_attribute", "layer_name"),
         ("0/0: key == 'layers.3.attn'", {}, "remove_per_layer_attribute", "key"),
-        ("0/0: len(batch) != 2", {"kind": "recompile"}, "stable_arg_structure", "# batch: as many entries"),
+        ("0/0: len(batch) != 2", {"kind": "recompile"}, "stable_arg_structure", "# batch: one stacked tensor with a mask"),
         ("0/0: Duplicate tensors found: [\"query\", \"key\"]", {}, "clone_inputs", "key = key.clone()"),
         ("0/0: L['y']should not alias to anything, but is aliased", {}, "clone_inputs", "y = y.clone()"),
         ("0/0: x.size()[1] == x.size()[0]", {"kind": "recompile"}, "warmup", "distinct sizes"),
