@@ -51,6 +51,16 @@ def is_boxed(line: bytes) -> bool:
     return text.endswith(_RIGHT)
 
 
+def width_of(line: bytes) -> int:
+    """How many columns a line takes."""
+    return len(line) if line.isascii() else len(line.decode("utf-8", "replace"))
+
+
+def found_no_room(previous: bytes, text: bytes, width: int) -> bool:
+    """True when the first word of a text did not fit behind the line above it."""
+    return width_of(previous) + 1 + width_of(text.split(b" ", 1)[0]) > width
+
+
 class Boxes:
     """Gives the pieces of a log in which no traceback is boxed."""
 
@@ -79,7 +89,7 @@ class Boxes:
             box = self._boxes.get(key)
             if _TITLE in piece.text and not piece.torch and (top := _TOP.match(piece.text)) is not None:
                 yield from self._ended(key)
-                self._boxes[key] = _Box(_front(piece), len(top["indent"]), _columns(top[0].rstrip()))
+                self._boxes[key] = _Box(_front(piece), len(top["indent"]), width_of(top[0].rstrip()))
                 yield _with_text((piece, number, offset, raw), _PLAIN)
             elif box is None:
                 yield piece, number, offset, raw
@@ -159,7 +169,7 @@ class _Box:
             return []
         header = b""
         for part, after in zip(parts, [*parts[1:], b""], strict=True):
-            is_cut = b" " not in part and _columns(part) == self._width - _PADDING and not after.startswith(b"in ")
+            is_cut = b" " not in part and width_of(part) == self._width - _PADDING and not after.startswith(b"in ")
             header += part if is_cut else part + b" "
         frame = _HEADER.fullmatch(header.rstrip(b" "))
         if frame is None:
@@ -169,20 +179,20 @@ class _Box:
     def _below(self, text: bytes, placed: Placed) -> list[Placed]:
         """A line of the exception's text: with those that go on with it, once another begins."""
         if self.held is not None and len(self.held[0].text) < _MAX_BYTES and self._goes_on(text):
-            is_cut = _columns(self._previous) == self._width and b" " not in self._previous
+            is_cut = width_of(self._previous) == self._width and b" " not in self._previous
             self.held = _with_text(self.held, self.held[0].text + (b"" if is_cut else b" ") + text)
             self._previous = text
             return []
         done, self.held, self._previous = self.end(), _with_text(placed, text), text
-        if self._width >= _DEFAULT_WIDTH and _columns(text) <= _MAX_CONSOLE:
-            self._width = max(self._width, _columns(text))
+        if self._width >= _DEFAULT_WIDTH and width_of(text) <= _MAX_CONSOLE:
+            self._width = max(self._width, width_of(text))
         return done
 
     def _goes_on(self, text: bytes) -> bool:
         """True when the first word of a line found no room in the one above."""
         if _BEGINS.match(text) is not None or not self._previous:
             return False
-        return self._width < _columns(self._previous) + 1 + _columns(text.split(b" ", 1)[0])
+        return found_no_room(self._previous, text, self._width)
 
 
 def _front(piece: Piece) -> tuple[bool, bool]:
@@ -192,7 +202,3 @@ def _front(piece: Piece) -> tuple[bool, bool]:
 
 def _with_text(placed: Placed, text: bytes) -> Placed:
     return placed[0]._replace(text=text), placed[1], placed[2], text
-
-
-def _columns(text: bytes) -> int:
-    return len(text) if text.isascii() else len(text.decode("utf-8", "replace"))

@@ -9,7 +9,7 @@ from collections import Counter
 from operator import itemgetter
 from typing import NamedTuple
 
-from recompile_watch.core.boxes import is_boxed
+from recompile_watch.core.boxes import found_no_room, is_boxed, width_of
 from recompile_watch.core.cells import Line
 from recompile_watch.core.late import pattern
 from recompile_watch.core.prefix_grammar import ANSI, TORCH_SAYS
@@ -44,9 +44,9 @@ def grid_of(lines: list[bytes]) -> Grid | None:
         return None  # nothing goes on below itself
     places = [_place_at(line) for line, _ in rows]
     has_places = 0 not in places and any(line[at - 2 : at] == b"  " for at, (line, _) in zip(places, rows, strict=True))
-    widths = {_columns(line.rstrip() if has_places else line) for line, _ in rows}
+    widths = {width_of(line.rstrip() if has_places else line) for line, _ in rows}
     width = widths.pop()
-    is_grid = not widths and _MIN_WIDTH <= width <= _MAX_WIDTH and max(_columns(line.rstrip()) for line in plain if line[:text].isspace()) <= width
+    is_grid = not widths and _MIN_WIDTH <= width <= _MAX_WIDTH and max(width_of(line.rstrip()) for line in plain if line[:text].isspace()) <= width
     return Grid(text, width, has_places) if is_grid and (has_places or (len(rows) > 1 and text > _LEVEL)) else None
 
 
@@ -58,10 +58,6 @@ def _place_at(line: bytes) -> int:
     """Where the place begins that stands at the end of a row; 0 where none does."""
     place = _PLACE.search(line.rstrip())
     return 0 if place is None else place.start()
-
-
-def _columns(line: bytes) -> int:
-    return len(line) if line.isascii() else len(line.decode("utf-8", "replace"))
 
 
 class GridReader:
@@ -86,7 +82,7 @@ class GridReader:
             return [*done, (number, offset, raw)]
         text = line[self._grid.text :].rstrip()
         if self._held is not None and len(self._held[2]) < _MAX_BYTES and self._goes_on(text):
-            is_cut = _columns(self._previous) == self._width and b" " not in self._previous.lstrip()  # a word that is wider than the column
+            is_cut = width_of(self._previous) == self._width and b" " not in self._previous.lstrip()  # a word that is wider than the column
             glue = b"" if is_cut else b" " if self._previous else b" " * self._width
             self._held = (*self._held[:2], self._held[2] + glue + text)
             self._previous = text
@@ -105,7 +101,7 @@ class GridReader:
         done = self.end()
         end = (_place_at(line) if self._grid.has_places else 0) or len(line)
         self._previous = line[self._grid.text : end].rstrip()
-        self._width = self._grid.width - self._grid.text - (_columns(line[end:].rstrip()) + 1 if end < len(line) else 0)
+        self._width = self._grid.width - self._grid.text - (width_of(line[end:].rstrip()) + 1 if end < len(line) else 0)
         self._time = self._time if row["time"] is None else _AMERICAN.sub(rb"20\3-\1-\2 \4", row["time"].strip(b"[]"))
         self._held = number, offset, b" ".join(filter(None, (self._time, row["level"].rstrip(), self._previous)))
         return done
@@ -121,4 +117,4 @@ class GridReader:
             return False  # what a compiler raised, below its name
         if text[:1] in (b"", b" ") or is_boxed(text) or is_boxed(self._previous) or _BEGINS.match(text) is not None:
             return False
-        return text[:1] == b"#" or _columns(self._previous) + 1 + _columns(text.split(b" ", 1)[0]) > self._width
+        return text[:1] == b"#" or found_no_room(self._previous, text, self._width)

@@ -332,7 +332,7 @@ def own_number(name: str | None) -> str | None:
 def fixing_line(extra: Mapping[str, object]) -> str | None:
     """The line of code that fixes a size, as torch prints its place: ``app/table.py:13 (if n not in tables:)``."""
     place, code = extra.get("fixed_at"), extra.get("fixed_code")
-    return None if place is None else f"{place} ({_shortened(str(code))})" if code else str(place)
+    return None if place is None else f"{place} ({shortened(str(code), _MAX_CODE)})" if code else str(place)
 
 
 def is_of_a_layer(line: str) -> bool:
@@ -340,8 +340,9 @@ def is_of_a_layer(line: str) -> bool:
     return _LAYER.match(line) is not None
 
 
-def _shortened(code: str) -> str:
-    return code if len(code) <= _MAX_CODE else f"{code[: _MAX_CODE - 1]}…"
+def shortened(text: str, most: int) -> str:
+    """A text of at most so many characters."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def rooted(source: str | None) -> str | None:

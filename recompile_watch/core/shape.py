@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from itertools import pairwise
 
-from recompile_watch.core.boxes import is_boxed
+from recompile_watch.core.boxes import is_boxed, width_of
 from recompile_watch.core.cells import Cells, Columns, columns_of
 from recompile_watch.core.entries import Entries, Form, entries_of
 from recompile_watch.core.fronts import back_of, front_of, without_back
@@ -132,8 +132,8 @@ def shape_of(head: bytes) -> Shape:
 
 
 def _shape(lines: list[bytes], first_date: date | None, offset: int | None) -> Shape:
-    longest = max(map(_columns, lines), default=0)
-    spaced = max((_columns(line) for line in lines if b" " in line.strip()), default=0)
+    longest = max(map(width_of, lines), default=0)
+    spaced = max((width_of(line) for line in lines if b" " in line.strip()), default=0)
     if not MIN_WRAP <= spaced <= MAX_WRAP:
         return Shape(first_date, offset, indent=_indent(lines), front=front_of(lines), header=own_header(lines))
     begins = _begins(lines)
@@ -220,21 +220,21 @@ def _wrapping(lines: list[bytes], longest: int, begins: "re.Pattern[bytes]") -> 
     if hard != words or either > 1:
         return longest, words > hard
     bare_next = [
-        bool(after.strip() or (after and _columns(line) == longest)) and not _is_another(begins, line, after)  # the rest of a padded line is blank
+        bool(after.strip() or (after and width_of(line) == longest)) and not _is_another(begins, line, after)  # the rest of a padded line is blank
         for line, after in pairwise(lines)
     ]
     broken = [i for i, bare in enumerate(bare_next) if bare and begins.match(lines[i]) and not lines[i].endswith(b"}")]
-    full = [i for i in range(len(lines) - 1) if _columns(lines[i]) == longest and (bare_next[i] or not lines[i].endswith(b" "))]  # torch pads guards
+    full = [i for i in range(len(lines) - 1) if width_of(lines[i]) == longest and (bare_next[i] or not lines[i].endswith(b" "))]  # torch pads guards
     going_on = [i for i in full if bare_next[i]]
     sure = [i for i in broken if begins is not _ALL_BEGINS or _BEGINS.match(lines[i]) is not None]
     if not sure and len({lines[i] for i in going_on}) < _MANY and len(broken) < 2 * _MANY:
         return None, False  # a program's own header, and a text of several lines behind it
-    loose = [i for i in sure if _columns(lines[i]) != longest]
+    loose = [i for i in sure if width_of(lines[i]) != longest]
     unforced = [i for i in broken if not _could_break(lines[i], lines[i + 1], longest)]
     # Cut anywhere, some cut falls beside a blank; a program that breaks at blanks swallows them.
     blank_at_cut = any(lines[i].endswith(b" ") or lines[i + 1].startswith(b" ") for i in going_on)
     # Behind a carrier every whole line begins with it: a rest that is not full and goes on was broken at a blank.
-    chained = begins is not _ALL_BEGINS and any(a and b and _columns(lines[i]) < longest for i, (a, b) in enumerate(pairwise(bare_next), 1))
+    chained = begins is not _ALL_BEGINS and any(a and b and width_of(lines[i]) < longest for i, (a, b) in enumerate(pairwise(bare_next), 1))
     keeping = [i for i in broken if lines[i].endswith(b" ")]  # the blank at which it was broken, as fold -s does
     if len(keeping) >= 2 and len(keeping) * 10 >= len(broken) * 9 and len(unforced) * 10 <= len(broken):
         return longest, True
@@ -254,7 +254,7 @@ def _seams(lines: list[bytes], longest: int, begins: "re.Pattern[bytes]") -> tup
         if not after or _is_another(begins, line, after) or not _could_break(line, after, longest):
             continue
         is_torch_s = begins.match(line) is not None and _WHOLE.search(line) is None
-        is_hard = _columns(line) == longest and _is_whole(line, after, is_torch_s)
+        is_hard = width_of(line) == longest and _is_whole(line, after, is_torch_s)
         is_words = not after.startswith(b" ") and _is_whole(line.rstrip(b" "), b" " + after, is_torch_s)
         hard, words, either = hard + (is_hard and not is_words), words + (is_words and not is_hard), either + (is_hard and is_words)
     return hard, words, either
@@ -276,7 +276,7 @@ def _could_break(line: bytes, after: bytes, width: int) -> bool:
     """
     word = after.split(b" ", 1)[0]
     keeps_blank = line.endswith(b" ")
-    if _columns(line) + (len(word) < len(after) if keeps_blank else 1) + _columns(word) > width:
+    if width_of(line) + (len(word) < len(after) if keeps_blank else 1) + width_of(word) > width:
         return True
     return after.startswith((b"# ", b"^")) or _is_prefix_only(line)
 
@@ -292,10 +292,6 @@ def _is_another(begins: "re.Pattern[bytes]", line: bytes, after: bytes) -> bool:
 
 def _is_prefix_only(line: bytes) -> bool:
     return _PREFIX_ONLY.fullmatch(line) is not None
-
-
-def _columns(line: bytes) -> int:
-    return len(line.decode("utf-8", "replace")) if not line.isascii() else len(line)
 
 
 _ENDS_IN_WORD = pattern(rb"\w-$")  # programs that break at blanks break behind a hyphen as well
@@ -335,7 +331,7 @@ class Unwrapper:
         if not line or _is_another(self._begins, self._previous, line):
             return False
         if not self._words:
-            return _columns(self._previous) == self._width
+            return width_of(self._previous) == self._width
         return _could_break(self._previous, line, self._width)
 
 

@@ -10,7 +10,7 @@ from recompile_watch.core.events import Event, Reason, is_accumulated
 from recompile_watch.core.findings import BREAK_KIND, DEFAULT_LIMIT, LIMIT_KIND, Cuts, cause_of
 from recompile_watch.core.fingerprint import normalised
 from recompile_watch.core.groups import Group
-from recompile_watch.core.guard_lines import TENSOR, fixing_line, hinted_config, hinted_variable, is_of_a_layer
+from recompile_watch.core.guard_lines import TENSOR, fixing_line, hinted_config, hinted_variable, is_of_a_layer, shortened
 from recompile_watch.core.late import pattern
 from recompile_watch.core.patterns import (
     DYNAMIC_BY_ITSELF,
@@ -124,8 +124,7 @@ class Stories:
             return None
         name, line, file = self._breaks[broken]
         what = " ".join(self._broke_on.get((file, int(line)) if line else (None, None), "").split())
-        shown = what if len(what) <= _MAX_BREAK else f"{what[: _MAX_BREAK - 1]}…"
-        return f"{name}, line {line or '?'} of {file or '?'}{f' ({shown})' * bool(shown)}"
+        return f"{name}, line {line or '?'} of {file or '?'}{f' ({shortened(what, _MAX_BREAK)})' if what else ''}"
 
     def is_raised(self, group: Group) -> bool:
         """True for a limit hit that became an exception: torch warns of the function, then it raises, most often without naming it."""

@@ -134,15 +134,18 @@ class _Printer:
             text = safe(advice.apply.removeprefix("# "), _MAX_APPLY)
             if advice.kind != "env":  # a line for the shell is pasted as it stands
                 text = shorter_paths(text)
-            self._console.print(Padding(Text(text, style="green"), (0, 0, 0, _INDENT + 4), expand=False))
+            self._print_below(text, "green")
         else:
             self._print_line(Text.assemble(("do: ", "green"), f"as above ({title})"))
         where = safe(advice.where)
         if advice.kind in _HAS_PLACE and where not in ("nowhere", safe(said or "")) and where not in advice.apply:
-            self._console.print(Padding(Text(shorter_paths(where), style="dim"), (0, 0, 0, _INDENT + 4), expand=False))
+            self._print_below(shorter_paths(where), "dim")
         if said is None and advice.caution:
-            caution = f"caution: {safe(first_sentence(advice.caution))}"
-            self._console.print(Padding(Text(caution, style="yellow"), (0, 0, 0, _INDENT + 4), expand=False))
+            self._print_below(f"caution: {safe(first_sentence(advice.caution))}", "yellow")
+
+    def _print_below(self, text: str, style: str) -> None:
+        """What belongs to a remedy's title, a step further in."""
+        self._console.print(Padding(Text(text, style=style), (0, 0, 0, _INDENT + 4), expand=False))
 
     def _place(self, block: Block) -> str:
         head = block.head
