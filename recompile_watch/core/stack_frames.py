@@ -11,11 +11,13 @@ from recompile_watch.core.sightings import decode
 # A frame of a stack, not one in the comments of a printed graph.
 _FRAME = pattern(rb"(?<!# )File \"(?P<file>[^\"\n]+)\", (?:line (?P<line>\d+), )?in (?P<function>[^\n]+?)(?=\s{2,}|\n|$| [a-z_]+ ?[=(.])")
 # Where torch names the code that an exception is about, best first: what Dynamo traced when it failed; behind a constraint or a number that it
-# does not know (torch/fx/experimental/symbolic_shapes.py); the node of a lowering (torch/_inductor/exc.py); what a tensor came out of.
+# does not know, also in an export (torch/fx/experimental/symbolic_shapes.py); the node of a lowering (torch/_inductor/exc.py); what a tensor
+# came out of.
 _STACKS = (
     pattern(rb"from user code:\n(?:\s+[^\n]*\n?)+"),
     pattern(
-        rb"(?m)(?:^User [Ss]tack(?: \(most recent call last\))?:|(?:^|\. )Found from ?:|^The forward output was created here:)[ \t]*\n"
+        rb"(?m)(?:^User [Ss]tack(?: \(most recent call last\))?:|(?:^|\. )Found from ?:"
+        rb"|^The (?:forward output was created here|following call raised this error):)[ \t]*\n"
         rb"(?:[ \t]+[^\n]*\n?|\n)+"
     ),
 )
@@ -30,6 +32,7 @@ _TREE_OF_TORCH = pattern(r"^(?P<root>(?:.*?[\\/])?torch[\\/])(?:(?:_tensor|__ini
 _COMPILES = pattern(r"(?:^|[\\/])torch[\\/]_(?:dynamo|functorch|inductor)[\\/]")
 _ENTERS = pattern(r"[\\/]_dynamo[\\/](?:eval_frame|external_utils)\.py$")  # the way into what is compiled
 _BACKWARD = pattern(r"(?:^|[\\/])torch[\\/](?:_tensor|autograd[\\/](?:__init__|graph))\.py$")
+_EXPORTS = pattern(rb"[\\/]torch[\\/]_?export[\\/]\w+\.py\"|\boccurred when calling torch\.export\.")
 CALLER = "torch.compile_error.caller"  # for a traceback whose exception is a record of its own: what calls
 _MAX_FRAMES = 200  # of a stack that are compared
 _HEADER = b"Traceback (most recent call last)"
@@ -106,7 +109,7 @@ def caller(message: bytes) -> dict[str, object]:
     stacks = (frames(part) for part in reversed(message.split(_HEADER)))
     for stack in stacks:
         root = next((found["root"] for frame in stack if (found := _TREE_OF_TORCH.search(frame.file)) is not None), None)
-        own = next((n for n, frame in reversed([*enumerate(stack)]) if root is not None and not _is_of_others(frame.file, root)), None)
+        own = next((n for n, frame in reversed([*enumerate(stack)]) if not _is_of_others(frame.file, root)), None)
         if own is None or stack[own].line_no is None:
             continue
         file, line_no, function = stack[own]
@@ -120,14 +123,19 @@ def caller(message: bytes) -> dict[str, object]:
     return {}
 
 
+def exported(message: bytes) -> dict[str, object]:
+    """Whether torch.export was to trace the program, as a field of the event."""
+    return {"exported": True} if _EXPORTS.search(message) is not None else {}
+
+
 def stack_of(message: bytes) -> tuple[int, ...]:
     """The last traceback in a message, frame by frame, as far as comparing needs it."""
     return tuple(crc32(repr(frame).encode()) for frame in frames(message.rpartition(_HEADER)[2]))[-_MAX_FRAMES:]
 
 
-def _is_of_others(file: str, torch: str) -> bool:
-    """True for a file that is none of the program's own. torch: the folder of torch."""
-    return file.startswith((torch, "<")) or is_of_a_library(file)
+def _is_of_others(file: str, torch: str | None) -> bool:
+    """True for a file that is none of the program's own. torch: the folder of torch, if the stack tells."""
+    return file.startswith("<") or (torch is not None and file.startswith(torch)) or is_of_a_library(file)
 
 
 def user_code(message: bytes) -> list[StackFrame] | None:

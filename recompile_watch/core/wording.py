@@ -91,6 +91,7 @@ _AT_STAGE = {
     "running": "What was compiled, or the check whether it fits, raised in the call: it failed, unless the program catches it.",
 }
 _IN_BACKWARD = "The backward of what was compiled could not be made or run: backward() failed, unless the program catches it."
+_IN_EXPORT = "torch.export could not trace the program, or not state for which inputs it holds: nothing was exported."
 _FORBIDS = ("that the stance forbids", "and was compiled ahead of time")
 _DEFAULT_RECOMPILE = "Every new value of what this guard checks compiles again, up to the recompile limit; calls wait meanwhile."
 
@@ -116,8 +117,9 @@ def consequence_of(group: Group, rule_why: str | None, torch_version: tuple[int,
         case "recompile":
             return _recompile_means(group)
         case "compile_error" if not (group.first.extra.get("caught") or group.first.extra.get("suppressed")):
-            is_backward = group.first.extra.get("in_backward")
-            return (_IN_BACKWARD if is_backward else _AT_STAGE.get(str(group.first.extra.get("stage")))) or rule_why or "See the evidence."
+            is_backward, is_export = group.first.extra.get("in_backward"), group.first.extra.get("exported")
+            known = _IN_EXPORT if is_export else _IN_BACKWARD if is_backward else _AT_STAGE.get(str(group.first.extra.get("stage")))
+            return known or rule_why or "See the evidence."
         case "compile_mode" if group.first.extra.get("compiled") is None:
             return "The log does not say whether the model was compiled in the end."
         case "compile_mode" if group.first.extra["compiled"]:
@@ -266,17 +268,18 @@ def _overwritten(group: Group) -> str:
 
 def _compile_error(group: Group) -> str:
     if group.first.extra.get("stage") == "wrapper":
-        return f"A compiled wrapper stands where the module itself is wanted{_colon(_short(str(group.first.extra.get('message') or '')))}"
-    is_survived = group.first.extra.get("suppressed")
+        at = f", at {caller}" if (caller := _caller(group)) else ""
+        return f"A compiled wrapper stands where the module itself is wanted{at}{_colon(_short(str(group.first.extra.get('message') or '')))}"
+    is_survived, is_export = group.first.extra.get("suppressed"), group.first.extra.get("exported")
     caller, is_backward = _caller(group), group.first.extra.get("in_backward")
     where = " in backward()" * bool(is_backward) + (f"{' at' if is_backward else ', called at'} {caller}" if caller else "")
     if group.first.extra.get("stage") == "running" and not is_survived:
         what = f"Compiled code{f' of {shown_function(group.key.function)}' if group.key.function else ''} raised{where}"
     else:
         what = (
-            f"{shown_function(group.key.function)} was not compiled{where}"
+            f"{shown_function(group.key.function)} was not {'exported' if is_export else 'compiled'}{where}"
             if group.key.function
-            else f"torch.compile {'gave up' if is_survived else 'failed'}{where}"
+            else f"torch.{'export' if is_export else 'compile'} {'gave up' if is_survived else 'failed'}{where}"
         )
     said = failure(group.first.extra.get("exception"), group.first.extra.get("message"))
     return what + _colon(_short(_AROUND.sub("", said)) or _reason(group))

@@ -6,6 +6,7 @@ import pytest
 
 from recompile_watch.core.stack_frames import StackFrame, called_from, is_of_a_library
 from tests.conftest import events_of_bytes
+from tests.core.test_graph_breaks import findings
 
 FILE = "/srv/bot/m.py"
 CHECK = "Could not guard on data-dependent expression u0 > 4 (unhinted: u0 > 4).  (Size-like symbols: none)"
@@ -210,6 +211,43 @@ def test_a_failure_without_user_code_says_where_the_program_called(frames: str, 
     assert (event["kind"], event["function"], event["file"], event["line_no"]) == ("compile_error", None, None, None)
     assert event["called_from"] == f"{FILE}:27 in main"
     assert event.get("in_backward", False) is in_backward
+
+
+EXPORT = f'''  File "{V}/export/__init__.py", line 210, in export
+    return _export(
+  File "{V}/_export/non_strict_utils.py", line 1205, in __torch_function__
+    return func(*args, **kwargs)
+{V}/fx/experimental/symbolic_shapes.py:1: in _evaluate_expr
+    raise self._make_data_dependent_error(
+'''
+BELOW_EXPORT = """
+The following call raised this error:
+  File "/srv/bot/m.py", line 8, in forward
+    if y.sum() > 0:
+
+
+The error above occurred when calling torch.export.export. If you would like to view some more information about this error, call it in draft mode.
+"""
+
+
+def test_an_export_that_failed_is_told_as_one_and_at_the_line_it_names() -> None:
+    """torch 2.13 names the call behind its hints; an export compiles nothing."""
+    log = CALLED.format(code="torch.export.export(net, (x,))") + EXPORT + unknown_number(BELOW_EXPORT)
+    (event,) = events_of_bytes(log.encode(), "-")
+    assert (event["function"], event["file"], event["line_no"], event["exported"]) == ("forward", FILE, 8, True)
+    (finding,) = findings(log)
+    assert finding.title.startswith("forward was not exported: ") and finding.consequence.startswith("torch.export could not ")
+
+
+def test_a_checkpoint_of_a_compiled_model_fails_at_the_line_that_loads_it() -> None:
+    """The traceback holds no frame of the compiler; the line between its own and torch's is the one."""
+    frames = f'  File "{V}/nn/modules/module.py", line 2638, in load_state_dict\n    raise RuntimeError(\n'
+    error = 'RuntimeError: Error(s) in loading state_dict for Net:\n\tMissing key(s) in state_dict: "fc.weight". \n'
+    log = CALLED.format(code="net.load_state_dict(state)") + frames + error + '\tUnexpected key(s) in state_dict: "_orig_mod.fc.weight". \n'
+    (event,) = events_of_bytes(log.encode(), "-")
+    assert (event["stage"], event["called_from"]) == ("wrapper", f"{FILE}:27 in main")
+    (finding,) = findings(log)
+    assert finding.title.startswith("A compiled wrapper stands where the module itself is wanted, at m.py:27: Unexpected key")
 
 
 def test_two_ranks_each_have_their_own_line() -> None:
