@@ -389,6 +389,68 @@ def widths(after):
 
 
 @scenario
+def buffer_that_grows(after):
+    """An index to which documents are added between the queries."""
+    if after:
+        torch._dynamo.config.force_parameter_static_shapes = False
+        torch._dynamo.config.force_nn_module_property_static_shapes = False
+
+    class Index(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("vectors", torch.ones(5, 4))
+
+        def forward(self, query):
+            return self.vectors @ query
+
+    index = Index()
+    run = compiled(index)
+    for number in range(12):
+        index.vectors = torch.cat([index.vectors, torch.full((2, 4), float(number))])
+        query = torch.ones(4)
+        yield run(query), index(query)
+
+
+@scenario
+def layers_cast_one_by_one(after):
+    class Layer(torch.nn.Linear):
+        def forward(self, x):
+            return torch.nn.functional.linear(x, self.weight.to(x.dtype), self.bias.to(x.dtype))
+
+    model = torch.nn.Sequential(*(Layer(3, 3) for _ in range(10)))
+    if after:
+        model.to(torch.bfloat16)
+    run = compiled(model)
+    for layer in model:
+        x = torch.ones(2, 3)
+        yield run(x).detach(), model(x).detach()
+        layer.weight.data = layer.weight.data.bfloat16()
+
+
+@scenario
+def under_a_transform(after):
+    """The same function plain, for an ensemble, and for its gradients."""
+
+    def score(x, heat):
+        return torch.sigmoid(x / heat).sum()
+
+    def ensemble(x, heat, score=score):
+        return torch.vmap(score, in_dims=(0, None))(x, heat)
+
+    def gradients(x, heat, score=score):
+        return torch.vmap(torch.func.grad(score), in_dims=(0, None))(x, heat)
+
+    run, heat = compiled(score), torch.tensor(1.3)
+    steps = [(run, score)]
+    for use in (ensemble, gradients):
+        steps.append((compiled(use) if after else functools.partial(use, score=run), use))
+    for step, plain in steps:
+        for number in range(2):
+            x = torch.arange(8.0).reshape(2, 4) + number
+            yield step(x, heat), plain(x, heat)
+
+
+@scenario
 def number_as_tensor(after):
     def scaled(x, step):
         return x * step

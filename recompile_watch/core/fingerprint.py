@@ -15,6 +15,7 @@ _LOCAL = re.compile(r"\bL\['(\w+)'\]")  # torch up to 2.5 writes L['x'], later o
 _VALUE = re.compile(r"(?<=[=!]= )(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|\[[^\[\]]*\])")
 _KIND_OF_VALUE = re.compile(r", type=<class '[^'\n]*'>|(?<=dtype mismatch\. expected )\w+, actual \w+")  # torch up to 2.9 prints no type
 _MISSING_KEY = re.compile(r"(?<=^KeyError on )(.{1,200})\[[^\[\]]+\]$")
+_BACKENDS = re.compile(r"(?<=BACKEND_MATCH failure: torch\.compile detected different backend callables\.).*", re.DOTALL)  # as they print themselves
 _QUOTED_ID = re.compile(r"(['\"])(?=[^'\"\s]*\d)[\w.:+/=-]{20,}\1")
 _HEX = re.compile(r"\b0x[0-9a-fA-F]+\b|\b(?=[0-9a-f]*[a-f])(?=[0-9a-f]*\d)[0-9a-f]{8,}\b")
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w])")
@@ -41,7 +42,7 @@ def normalised(text: str) -> str:
 def _normalised(text: str) -> str:
     text = _LOCAL.sub(r"\1", text)
     text = _KIND_OF_VALUE.sub("", _VALUE.sub("S", text))
-    text = _MISSING_KEY.sub(r"\1[S]", text)
+    text = _BACKENDS.sub("", _MISSING_KEY.sub(r"\1[S]", text))
     text = _PATH.sub(lambda match: place_of(match[0]), text)
     text = _QUOTED_ID.sub("S", text)
     text = _NUMBER.sub("N", _HEX.sub("H", text))

@@ -292,14 +292,15 @@ def keys_line(guards: Sequence[str]) -> str:
     """The keys of a dict that come and go, to be passed always or never; keys that are data stay outside."""
     found = [match for guard in guards if (match := _KEY.match(guard)) is not None]
     if not found:
-        return f"# {guards[-1] if guards else 'a dict'}: the same keys in every call, in one order, {_FILLED}"
+        return f"# {guards[-1] if guards else 'a dict'}: the same keys in every call, {_FILLED}"
     name = code_name((found[-1]["of"] or found[-1]["holder"] or found[-1]["whole"]).removesuffix("._tensordict")) or "the dict"
     keys = list(dict.fromkeys(key for match in found if (key := match["key"] or match["other"]) is not None))[:_MAX_KEYS]
     always = (
         f": {', '.join(keys)} always ({_FILLED}) or never" if keys else f", {_FILLED}; where they are data (an id, a symbol): list({name}.values())"
     )
     chosen = f"; or {name}.select(...) with those that are used" if any("._tensordict" in guard for guard in guards) else ""
-    return f"# {name}: the same keys in every call, in one order{always}{chosen}"
+    ordered = "" if all("___dict_contains" in guard for guard in guards) else ", in one order"
+    return f"# {name}: the same keys in every call{ordered}{always}{chosen}"
 
 
 def layers_before(source: str, most: int) -> list[str]:

@@ -1110,6 +1110,43 @@ def test_not_every_longer_list_is_a_cache(guards: list[str], first: str) -> None
     assert next(iter(advice(*(f"0/{n}: {guard}" for n, guard in enumerate(guards))))) == first
 
 
+GROWN = "tensor 'self._buffers['vectors']' size mismatch at index 0. expected {}, actual {}"
+CAST = "tensor 'self._modules['layers']._modules['{}']._parameters['weight']' dtype mismatch. expected Float, actual BFloat16"
+
+
+@pytest.mark.parametrize(
+    ("guards", "first"),
+    [
+        ([GROWN.format(50 + 7 * n, 57 + 7 * n) for n in range(4)], "force_parameter_static_shapes_false"),
+        ([GROWN.replace("self._buffers['vectors']", "vectors").format(50 + 7 * n, 57 + 7 * n) for n in range(4)], "remove_dynamic_false"),
+        ([CAST.format(n) for n in range(4)], "one_dtype_for_model"),
+        ([CAST.replace("self._modules['layers']._modules['{}']._parameters['weight']", "x")], "keep_dtype_consistent"),
+    ],
+)
+def test_nobody_passes_a_tensor_of_the_model(guards: list[str], first: str) -> None:
+    """No mark makes a buffer's size dynamic, and a line that casts one weight raises (measured)."""
+    assert next(iter(advice(*(f"0/{n}: {guard}" for n, guard in enumerate(guards))))) == first
+
+
+@pytest.mark.parametrize(
+    "guard",
+    [
+        "torch._functorch.pyfunctorch.compare_functorch_state([('Vmap', 1, 'error')])",
+        "tensor 'temp' dispatch key set mismatch. expected DispatchKeySet(CPU), actual DispatchKeySet(CPU, FuncTorchBatched)",
+    ],
+)
+def test_a_transform_goes_around_what_is_compiled(guard: str) -> None:
+    """torch.func calls a function that others call plain: neither grad mode nor autocast differs."""
+    assert list(advice(f"0/0: {guard}", torch=exactly((2, 13)))) == ["compile_around_transform"]
+
+
+def test_a_break_at_a_tensor_of_a_transform_is_no_matter_of_its_line() -> None:
+    """A line that divides two numbers cannot be moved out (measured: the program died)."""
+    broken = "Graph break in user code at /srv/m.py:18\nGraph Break Reason: attempted to apply meta conversion to view functorch tensor\n"
+    stack = 'User code traceback:\n  File "/srv/m.py", line 18, in calibrated\n    z = logit / temp\n'
+    assert _told(broken + stack)[0].advice[0].remedy == "compile_around_transform"
+
+
 @pytest.mark.parametrize(
     ("said", "first"),
     [
