@@ -8,6 +8,7 @@ import contextlib
 import functools
 import json
 import logging
+import math
 import subprocess
 import sys
 import threading
@@ -448,6 +449,75 @@ def under_a_transform(after):
         for number in range(2):
             x = torch.arange(8.0).reshape(2, 4) + number
             yield step(x, heat), plain(x, heat)
+
+
+@scenario
+def heat_under_math(after):
+    """A temperature that falls with each step."""
+
+    class Info:
+        heat = 2.0
+
+    def weighed(x, info):
+        weight = torch.log(1.0 + info.heat) if after else math.log(1.0 + info.heat)
+        return x * weight
+
+    run = compiled(weighed)
+    for step in range(12):
+        heat, info = 2.0 * math.exp(-0.1 * step), Info()
+        info.heat = torch.tensor(heat) if after else heat
+        yield run(torch.ones(3), info), torch.ones(3) * math.log(1.0 + heat)
+
+
+@scenario
+def margin_in_closure(after):
+    """A loss that is made for each phase of a training."""
+
+    def made(margin):
+        return lambda scores: torch.relu(margin - scores).mean()
+
+    def loss_of(objective, scores):
+        return objective(scores) * 2
+
+    run = compiled(loss_of, dynamic=False)
+    for phase in range(12):
+        margin, scores = 1.0 + 0.1 * phase, torch.linspace(0, 2, 5)
+        yield run(made(torch.tensor(margin) if after else margin), scores), made(margin)(scores) * 2
+
+
+@scenario
+def entry_of_a_step(after):
+    """A table of noise levels, and the step as a tensor without dimensions."""
+    table = torch.linspace(0.1, 1, 20)
+
+    def noised(x, step):
+        return x * (table.index_select(0, step.reshape(1)).squeeze(0) if after else table[step])
+
+    run = compiled(noised)
+    for number in range(19, 7, -1):
+        yield run(torch.ones(3), torch.tensor(number)), torch.ones(3) * table[number]
+
+
+@scenario
+def checked_distribution(after):
+    def scored(x):
+        keywords = {} if after else {"validate_args": True}
+        return torch.distributions.Normal(x, torch.ones_like(x), **keywords).log_prob(x * 2)
+
+    run = compiled(scored)
+    yield run(torch.ones(3)), scored(torch.ones(3))
+
+
+@scenario
+def checked_norm(after):
+    def step(weight, gradient):
+        keywords = {} if after else {"error_if_nonfinite": True}
+        weight.grad = gradient.clone()
+        norm = torch.nn.utils.clip_grad_norm_([weight], 1.0, **keywords)
+        return weight.grad * norm
+
+    run, weight = compiled(step), torch.ones(3)
+    yield run(weight, torch.full((3,), 4.0)), step(weight, torch.full((3,), 4.0))
 
 
 @scenario

@@ -138,7 +138,7 @@ _FORMS: tuple[tuple[str, str | Callable[[str, str], str]], ...] = (
     (r"(?:not )?___(?:dict_\w+|odict\w*|key_to_id|const_keys\w*)\(", "dict_keys"),
     (r"(?:set|frozenset)\.__len__\(|___\w+_len\(", "container_length"),
     (r"len\(.*\) (?:==|!=|<|<=|>|>=) ", "container_length"),
-    (r"not [\w.\[\]'\"]+$", "container_length"),
+    (r"not (?:[\w.\[\]'\"]|list\(dict\.keys\([\w.\[\]'\"]+\)\)\[\d+\])+$", "container_length"),
 )
 # All forms as one pattern: which alternative matched names the cause.
 _FORM = pattern("|".join(f"(?P<f{number}>{form})" for number, (form, _) in enumerate(_FORMS)), re.DOTALL)

@@ -57,6 +57,7 @@ _STATES = (
 )
 _MAX_CODE = 60
 _MAX_KEYS = 12
+_NAMES_IN = pattern(r"(?<![\w.)\]])[A-Za-z_][\w.]*+(?:\[[\w'\"]+\])?+(?!\()")
 _INNER = pattern(r"\._(?!(?:modules|parameters|buffers|orig_mod)\b)\w+(?:\.\w+){2}")
 _OF = r"[\w.\[\]']{1,200}"
 _KEY = pattern(
@@ -326,7 +327,10 @@ def source_pattern(sources: Sequence[str], *, is_per_layer: bool) -> str | None:
 
 
 def own_number(name: str | None) -> str | None:
-    """A number that the program itself sets: what lies deep in a private object of a library is no place to write to."""
+    """A number that the program itself sets, of an expression the only name in it: deep in a private object of a library is no place to write to."""
+    if name is not None and name.startswith("("):
+        names = set(_NAMES_IN.findall(name))
+        name = names.pop() if len(names) == 1 else None
     return name if name is None or _INNER.search(name) is None else None
 
 

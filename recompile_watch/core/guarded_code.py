@@ -15,8 +15,13 @@ _FIXED = pattern(rb"\((?P<code>[^()\s]{1,200}\.py:\d+ in \w+)\)\s*$")
 _PLACE = pattern(rb"(?P<place>[^\s()]{1,200}\.py:\d+) in ")
 _VALUE = pattern(rb"(?:^|[-:] {1,9})(?P<source>[A-Za-z_][^\s=()]{0,300}) == (?:(?P<text>['\"])|-?\d+\s*$)")
 _LENGTH = pattern(rb"(?:^|[-:] {1,9})(?:not |len\()(?P<source>[A-Za-z_][^\s=()]{0,300})(?:\) [!=]= \d+)?\s*$")
+# A dict that has, or lacks, a number as its key: the size of an input, as a rule.
+_NUMBER_AS_KEY = pattern(rb"(?:^|[-:] {1,9})(?:not )?___dict_contains\(\d{1,12}, (?P<source>[A-Za-z_][^\s=()]{0,300})\)\s*$")
 _LAST_NAME = pattern(rb"(?<!\w)(?!cell_contents$)(\w+)(?:'\])?$")
 _NAME_IN_HINT = pattern(rb'\(HINT: guard on "(\w{1,100})"\)')
+_NUMBER = pattern(rb" == -?\d[\d.e+-]*\s*$")
+_MATH = pattern(rb"\bmath\.[a-z]\w*\(")
+_OF_A_TENSOR = b".item() == "
 _COUNTS = pattern(rb"\brange\(|\bwhile\b")
 # A key of a dict; what is called at once is a function or a module, of which a program has few.
 _LOOKS_UP = pattern(
@@ -44,17 +49,19 @@ def _read(reason: bytes) -> Mapping[str, object]:
     guard, _, comment = known.partition(b"# ")
     if b"___check_obj_id(" in guard:
         return _member(guard, comment)
-    if b"= " not in guard and b"not " not in guard:
+    if b"= " not in guard and b"not " not in guard and b"___dict_contains(" not in guard:
         return {}
     fixed = _FIXED.search(comment[-_MAX:]) if b" == " in guard else None
     fields: dict[str, object] = {} if fixed is None else {"fixed_by": decode(fixed["code"])}
-    value, length = _VALUE.search(guard[:_MAX]), _LENGTH.search(guard[:_MAX])
+    value, length = _VALUE.search(guard[:_MAX]), _LENGTH.search(guard[:_MAX]) or _NUMBER_AS_KEY.search(guard[:_MAX])
     code, _, place = comment[: 2 * _MAX].rpartition(b"# ")
     at = _PLACE.match(place)
-    if at is None or (value is None and length is None):
+    if at is None or (value is None and length is None and _NUMBER.search(guard[:_MAX]) is None):
         return fields
     code = code.strip()
-    if value is not None:
+    if (does := _needs(guard, code)) is not None:
+        pass
+    elif value is not None:
         does = _does(code, _name(value["source"], hint + name), at["place"], is_text=value["text"] is not None)
     else:
         does = _looked_up(code, _name(length["source"], b"")) if length is not None else None
@@ -76,6 +83,13 @@ def _does(code: bytes, name: bytes | None, place: bytes, *, is_text: bool) -> st
         return "counts_steps" if is_it else "counts_up" if is_counter else None
     keys = (match["key"] or match["member"] for match in _LOOKS_UP.finditer(code) if not code[: match.start()].endswith(b"for "))
     return "looks_up" if name in keys else None
+
+
+def _needs(guard: bytes, code: bytes) -> str | None:
+    """What the line does with a number, whatever it is called, that only Python's own numbers can be used for."""
+    if _NUMBER.search(guard[:_MAX]) is None:
+        return None
+    return "does_math" if _MATH.search(code) is not None else "indexes_by_tensor" if _OF_A_TENSOR in guard and b"[" in code else None
 
 
 def _looked_up(code: bytes, name: bytes | None) -> str | None:

@@ -58,7 +58,15 @@ _STATEMENTS = (
     ("exchanges_objects", pattern(rb"\b(?:all_)?gather_object\(|\b(?:broadcast|scatter|send|recv)_object_list\(")),  # of torch.distributed
 )
 
-_APPLIES = pattern(rb"\n[ \t][^\n]{0,180}\b[A-Z]\w{0,80}\.apply\(")  # of an autograd.Function, in a stack's code
+# What the whole stack tells: a keyword that the program gave torch's own code, or an autograd.Function.
+_IN_STACK = (
+    ("checks_arguments", pattern(rb"[\\/]torch[\\/]distributions[\\/]\w+\.py\b")),
+    (
+        "checks_norm",
+        pattern(rb"\bclip_grad\.py\b[^\n]{0,200}\berror_if_nonfinite\b|\berror_if_nonfinite\s*=\s*True\b(?s:.){0,4000}\bclip_grad\.py\b"),
+    ),
+    ("custom_function", pattern(rb"\n[ \t][^\n]{0,180}\b[A-Z]\w{0,80}\.apply\(")),
+)
 
 
 class StackFrame(NamedTuple):
@@ -150,5 +158,5 @@ def statement_at(message: bytes, stack: list[StackFrame]) -> dict[str, object]:
     frame = [rb'File "%s", line %d, in [^\n]{1,200}\n[ \t]{1,80}([^\n]{1,200})' % (re.escape(file.encode()), line) for file, line, _ in stack if line]
     code = [found for form in frame for found in re.findall(form, message)][-1:]
     found = next((name for line in code for name, form in _STATEMENTS if form.search(line) is not None), None)
-    found = found or ("custom_function" if _APPLIES.search(message) is not None else None)
+    found = found or next((name for name, form in _IN_STACK if form.search(message) is not None), None)
     return {"statement": found} if found is not None else {}

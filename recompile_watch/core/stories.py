@@ -31,6 +31,9 @@ THREAD_LOCAL_SINCE = (2, 12)  # torch._dynamo.config overrides hold in the threa
 MANY_BREAKS = 4  # places of one package at which it is left out sooner than mended
 FEW = 4  # recompiles that leave half of the default limit
 # Causes with as many values as the program has: a higher limit is a cure for these only.
+_OF_KEYS = frozenset({"size_mismatch", "dict_keys", "container_length"})
+_KEY = pattern(r"(?:not )?___dict_contains\((?P<number>\d+), ")
+_EXPECTED_SIZE = pattern(r"size mismatch at index \d+\. expected (\d+), actual")
 _FINITE = frozenset({"str_value", "object_identity", "type_identity", "parameter_size", "closure_or_global", "dict_keys"})
 _MAX_BREAK = 80  # characters of what torch says of a graph break
 # A guard on a local: torch before 2.7 wraps it, L['x'].
@@ -278,9 +281,17 @@ class Stories:
     def _fixed_at(self, group: Group) -> str | None:
         """The line that fixes what a recompile is about; of a limit hit one that a recompile of its function was about."""
         same = self._of_function.get((group.key.function, group.key.file), [])
-        groups = [group] if group.key.kind == "recompile" else [one for one in same if _cause(one) == _cause(group)]
+        alike = [group] if group.key.kind == "recompile" else [one for one in same if _cause(one) == _cause(group)]
+        groups = self._keyed_by_size(group) or alike
         lines = (fixing_line(event.extra) for one in groups for event in self._tellers(one))
         return next((line for line in lines if line is not None), None)
+
+    def _keyed_by_size(self, group: Group) -> list[Group]:
+        """The groups of the same function that fail on a dict whose key is one of the sizes that fail as well: looked up by it, the size is fixed."""
+        same = self._of_function.get((group.key.function, group.key.file), []) if _cause(group) in _OF_KEYS else []
+        sizes = {size for one in same for guard in one.guards for size in _EXPECTED_SIZE.findall(guard.text)}
+        keys = ((one, _KEY.match(_message(one.first))) for one in same if one.first.extra.get("statement") == "looks_up")
+        return [one for one, key in keys if key is not None and key["number"] in sizes]
 
     def _of_several(self, group: Group) -> set[str]:
         """Whether several modules share the code of the function: one of its guards is on a part that one module would keep."""
@@ -297,7 +308,7 @@ class Stories:
 
     def _wider_patterns(self, group: Group, hinted: str | None) -> set[str]:
         """The patterns that only other groups show. hinted: the line that a hint says to set."""
-        found = self._of_several(group) | self._began_as_none(group)
+        found = self._of_several(group) | self._began_as_none(group) | ({"keyed_by_size"} if self._keyed_by_size(group) else set())
         may_be_threads = self._torch.end is None or self._torch.end > THREAD_LOCAL_SINCE
         if group.has_raised:
             found.add("raised")

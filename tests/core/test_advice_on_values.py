@@ -155,6 +155,42 @@ def test_multiples_of_eight_are_no_widths_of_layers(size: Callable[[int], int]) 
     assert "isolate_recompiles" in (advice[1].caution or "")
 
 
+CODE = "  # {}  # srv/m.py:20 in get"
+KEYED = "not ___dict_contains({}, self.bias.cache)" + CODE.format("if n not in self.cache:")
+LENGTH = "tensor 'x' size mismatch at index 1. expected {}, actual {}"
+
+
+def test_a_size_that_is_a_key_of_a_dict_is_looked_up_outside() -> None:
+    """What is kept for each length makes the length a constant: no setting makes it dynamic (measured)."""
+    log = _limit_hit([KEYED.format(8), LENGTH.format(8, 12), LENGTH.format(12, 16), LENGTH.format(16, 20)])
+    for found in _told(log):
+        assert _remedies(found)[0] == "pass_the_entry" and "srv/m.py:20 (if n not in self.cache:)" in found.advice[0].apply
+    other = _limit_hit([KEYED.format(3), LENGTH.format(8, 12), LENGTH.format(12, 16), LENGTH.format(16, 20)])  # a key that is none of the sizes
+    assert "pass_the_entry" not in _remedies(_told(other)[0])
+
+
+def test_what_python_computes_from_a_number_torch_computes_from_a_tensor() -> None:
+    """The tensor alone breaks the graph at math.log, and an expression is no name to write to."""
+    code = "  # weight = math.log(1.0 + info.heat)  # srv/m.py:45 in forward (_dynamo/utils.py:4231 in run_node)"
+    first = _told_alike(_limit_hit([f"(1.0 + info.heat) == 2.{n}{code}" for n in range(8, 4, -1)]))[0]
+    assert first.remedy == "torch_for_math"
+    assert first.apply.startswith("info.heat = torch.tensor(info.heat)  # outside the compiled function; and at srv/m.py:45 (weight = math.log(1.0 +")
+
+
+def test_a_float_in_a_closure_becomes_a_tensor_there() -> None:
+    """Nothing is looked up with it; torch had made it dynamic and could not keep it so."""
+    cell = "objective.__closure__[0].cell_contents == 1.{}  # (_dynamo/output_graph.py:3375 in remove_tensorify_specialized_graphargs)"
+    assert _told_alike(_limit_hit([cell.format(n) for n in range(4)]))[0].remedy == "tensor_in_closure"
+    assert "tensor_in_closure" not in _remedies(_told(_limit_hit([cell.replace("1.{}", "{}").format(n) for n in range(4)]))[0])
+
+
+def test_an_entry_at_a_tensor_s_number_is_selected_by_the_tensor() -> None:
+    """The number is a tensor already: brackets read it out."""
+    code = "  # sigma = self.table[k]  # srv/m.py:40 in step (_dynamo/utils.py:4231 in run_node)"
+    first = _told_alike(_limit_hit([f"k.item() == {n}{code}" for n in range(19, 15, -1)]))[0]
+    assert first.remedy == "select_by_tensor" and "at srv/m.py:40 (sigma = self.table[k])" in first.where
+
+
 def test_the_keys_that_come_and_go_are_all_named() -> None:
     """One of them alone passed always cures nothing (measured)."""
     log = _limit_hit([f"KeyError on batch._tensordict['{key}']" for key in ("goal", "mask", "camera", "lidar", "depth", "pose", "flow", "text")])

@@ -290,6 +290,24 @@ def test_a_text_is_put_together_outside() -> None:
     assert advised(broken(9, "0/0", "BUILD_STRING type error"))[0] == "format_outside"
 
 
+@pytest.mark.parametrize(
+    ("code", "inside", "first"),
+    [
+        ("pick = Categorical(logits=h, validate_args=True)", "distributions/distribution.py", "no_argument_checks"),
+        ("total = clip_grad_norm_(self.params, 1.0, error_if_nonfinite=True)", "nn/utils/clip_grad.py", "no_norm_check"),
+        ("total = clip_grad_norm_(self.params, 1.0)", "nn/utils/clip_grad.py", "branch_as_tensor"),
+    ],
+)
+def test_a_check_of_torch_s_own_code_is_switched_off_by_a_keyword(code: str, inside: str, first: str) -> None:
+    """Nobody rewrites the line that breaks."""
+    at = f"/venv/lib/python3.11/site-packages/torch/{inside}"
+    what = "Data-dependent branching\n  Explanation: Detected data-dependent branching (e.g. `if my_tensor.sum() > 0:`)."
+    stack = f'  File "/srv/m.py", line 28, in forward\n    {code}\n  File "{at}", line 109, in check\n    if bad.any():\n'
+    log = record(f"Graph break in user code at {at}:109\nGraph Break Reason: {TRACED}\n\n{what}\n\nUser code traceback:\n{stack}\n", "0/0")
+    found = only(log)
+    assert (found.file, found.line_no, found.advice[0].remedy) == ("/srv/m.py", 28, first)
+
+
 def test_a_number_in_a_custom_function_stays_outside() -> None:
     """Of an autograd.Function: the setting that torch names keeps the break (measured), for it is traced apart."""
     what = "Data dependent operator\n  Explanation: Operator `aten._local_scalar_dense.default` has a non-Tensor output"
