@@ -27,7 +27,10 @@ from recompile_watch.sources.opening import STANDARD_INPUT
 if TYPE_CHECKING:
     from recompile_watch.core.analysis import Facts, SourceFacts
 
-_ADVICE = "is this the right file, and does it hold standard error (2>&1)? TORCH_LOGS=recompiles,graph_breaks,cudagraphs shows most"
+_ADVICE = (
+    "is this the right file, and does it hold standard error (2>&1)? TORCH_LOGS=recompiles,graph_breaks,cudagraphs shows most; "
+    "where nothing recompiles or breaks, torch prints nothing"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -236,7 +236,7 @@ def _recompile(group: Group) -> str:
 
 
 def _at_lines(lines: tuple[int, ...]) -> str:
-    """Where functions of one name in one file are told together: nearly every one of PyTorch is called forward."""
+    """Where functions of one name in one file are told together (nearly every one of PyTorch is called forward), or breaks of one function."""
     if len(lines) < 2:
         return ""
     shown = [str(line) for line in lines[:MAX_LINES]]
@@ -332,7 +332,7 @@ _TITLES: dict[str, Callable[[Group], str]] = {
     "recompile_limit_hit": _limit_hit,
     "recompile_limit_error": _limit_error,
     "recompile_forbidden": lambda group: f"{_name(group)} needed a recompile {_FORBIDS[group.first.extra.get('ahead') is True]}",
-    "graph_break": lambda group: f"Graph break in {_name(group)}{_colon(broken_on(_reason(group), group.first))}",
+    "graph_break": lambda group: f"Graph break in {_name(group)}{_at_lines(group.lines)}{_colon(broken_on(_reason(group), group.first))}",
     "cudagraph_skip": _skip,
     "cudagraph_overwritten_error": _overwritten,
     "cudagraph_dynamic_shapes_warning": lambda group: f"CUDA graphs were recorded for {shown(group.values.get('distinct_sizes'))} different sizes",

@@ -290,6 +290,11 @@ def test_a_text_is_put_together_outside() -> None:
     assert advised(broken(9, "0/0", "BUILD_STRING type error"))[0] == "format_outside"
 
 
+def test_the_breaks_of_one_function_are_told_with_their_lines() -> None:
+    assert only(broken(9, "0/0") + broken(12, "1/0")).title.startswith("Graph break in forward (lines 9, 12): ")
+    assert only(broken(9, "0/0") + broken(9, "1/0")).title.startswith("Graph break in forward: ")
+
+
 @pytest.mark.parametrize(
     ("code", "inside", "first"),
     [
