@@ -9,7 +9,7 @@ from tests.conftest import DATA, ROOT, SAMPLES, events_of_path, rules
 
 PAGE = (ROOT / "docs/events.md").read_text()
 ROWS = {match[1]: match[0] for match in re.finditer(r"^\| `(\w+)` \|.*$", PAGE, re.MULTILINE)}
-SHARED = frozenset({"kind", "at", "time", "rank", "pid", "compile_id", "function", "file", "line_no", "reasons", "partial"})
+SHARED = frozenset({"kind", "at", "time", "rank", "pid", "compile_id", "function", "file", "line_no", "reasons", "partial", "torch"})
 
 
 def test_every_kind_has_a_row() -> None:

@@ -1,6 +1,6 @@
 """Events become a report: counts, findings, series and a status. Parts of a log add up: see ``Analysis.merge``."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -20,13 +20,14 @@ from recompile_watch.core.raised_limits import limit_events
 from recompile_watch.core.remedies import Catalog
 from recompile_watch.core.rules import SEVERITIES, Ruleset
 from recompile_watch.core.series import Numbers, Series
+from recompile_watch.core.shown_versions import settled, shown_version
 from recompile_watch.core.sightings import TableRows
 from recompile_watch.core.source_span import SourceSpan
-from recompile_watch.core.stories import Stories, shown_versions
+from recompile_watch.core.stories import Stories
 from recompile_watch.core.sums import LATEST, Sums, of_table
 from recompile_watch.core.timeline import Timeline, TimeSlices
 from recompile_watch.core.times import moment_of
-from recompile_watch.core.versions import Version, VersionRange, exactly, version_of
+from recompile_watch.core.versions import Version, VersionRange, version_of
 
 MAX_GROUPS = 5_000
 MAX_COMPILES = 20_000
@@ -226,13 +227,12 @@ class Analysis:
 
     def report(self, facts: Facts, catalog: Catalog | None = None) -> Report:
         """Everything so far, as frozen values. catalog: what advice is made of; without one there is none."""
-        version, origin = _torch_version(facts)
-        parsed = version_of(version)
-        known = catalog or Catalog()
-        findings = in_order([*self._findings(known, parsed, facts.env_files)])
+        named, origin = _torch_version(facts, self._groups.values())
+        parsed, known = version_of(named), catalog or Catalog()
+        findings = in_order([*self._findings(known, named, facts.env_files)])
         problems = problems_of(facts, has_events=bool(self._counts))
         return Report(
-            status=status_of(findings, problems), problems=problems, torch_version=version, torch_version_from=origin,
+            status=status_of(findings, problems), problems=problems, torch_version=named, torch_version_from=origin,
             sources=tuple(self._source_report(source) for source in facts.sources), unread=dict(facts.unread),
             counts=dict(sorted(self._counts.items())), findings=findings, series=self._series.numbers(),
             decisions=decide(findings, known, self._phases.loads(), parsed), timeline=self._slices.timeline(),
@@ -240,15 +240,15 @@ class Analysis:
 
     def finding(self, key: GroupKey, torch_version: str | None, catalog: Catalog, left_out: int, phases: Iterable[str]) -> Finding | None:
         """What ``report`` would say of one group; None when it is not known. left_out, phases: see ``Group.add_unseen``."""
-        group, version = self._groups.get(key), version_of(torch_version)
+        group = self._groups.get(key)
         if group is None:
             return None
         group.add_unseen(left_out, phases)
-        torch = exactly(version) if version is not None else shown_versions(self._groups.values())
+        version, torch = settled(torch_version, self._groups.values())
         return self._finding(group, Stories(self._groups.values(), catalog, frozenset(self._printed_limits), torch), catalog, version, torch)
 
-    def _findings(self, catalog: Catalog, version: Version | None, env_files: tuple[EnvFile, ...]) -> Iterator[Finding]:
-        torch = exactly(version) if version is not None else shown_versions(self._groups.values())
+    def _findings(self, catalog: Catalog, named: str | None, env_files: tuple[EnvFile, ...]) -> Iterator[Finding]:
+        version, torch = settled(named, self._groups.values())
         groups = [*self._groups.values()]
         groups += gathered([*drift_events(groups, env_files, catalog), *env_events(env_files, catalog, torch)])
         groups += gathered(limit_events(groups, catalog.models, self._printed_limits))
@@ -368,10 +368,10 @@ class Analysis:
         return SourceReport(facts, span.first, span.last, span.also_in)
 
 
-def _torch_version(facts: Facts) -> tuple[str | None, str | None]:
+def _torch_version(facts: Facts, groups: Collection[Group]) -> tuple[str | None, str | None]:
     if facts.torch_version is not None:
         return facts.torch_version, "option"
-    found = next((source.torch_version for source in facts.sources if source.torch_version), None)
+    found = next((source.torch_version for source in facts.sources if source.torch_version), None) or shown_version(groups)
     return found, "log" if found else None
 
 

@@ -8,6 +8,7 @@ from recompile_watch.core.events import EXTRA_FIELDS, Event, Reason
 from recompile_watch.core.prefix_grammar import Stamp
 from recompile_watch.core.records import Record
 from recompile_watch.core.rules import Rule, captures, ends_of
+from recompile_watch.core.source_lines import torch_of
 
 Fields = dict[str, object]
 _NUMBERS = frozenset({"int", "float", "optional_float"})
@@ -72,10 +73,13 @@ def sighting(
         partial = (record.cut and record.unterminated) or any(fields.get(name) is None for name in rule.needs)
     line, offset = place or (record.line, record.offset)
     line_no = fields.get("line_no")
+    extra = extra_fields(rule, fields)
+    if head.torch and (version := torch_of(head.torch)) is not None:
+        extra["torch"] = version
     rank = head.rank if record.rank is None else record.rank
     event = Event(
         rule.event, source, line, offset, None, rank, head.pid, text_or_none(compile_id), text_or_none(fields.get("function")),
-        text_or_none(fields.get("file")), line_no if isinstance(line_no, int) else None, reasons, partial, extra_fields(rule, fields),
+        text_or_none(fields.get("file")), line_no if isinstance(line_no, int) else None, reasons, partial, extra,
         "" if rule.severity == "info" else rule.id,
     )  # fmt: skip
     return Sighting(event, record.stamp, head.outer_stamp, rule.id, bool(head.torch), head.channel)

@@ -1,6 +1,6 @@
 """Groups become stories: what the log shows about each finding, gathered from all groups of the same function."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 
 from recompile_watch.core.advice import Story
@@ -25,7 +25,7 @@ from recompile_watch.core.patterns import (
 from recompile_watch.core.remedies import Catalog
 from recompile_watch.core.same import PAIR_BYTES
 from recompile_watch.core.sightings import text_or_none
-from recompile_watch.core.versions import ANY_VERSION, VersionRange
+from recompile_watch.core.versions import VersionRange
 
 THREAD_LOCAL_SINCE = (2, 12)  # torch._dynamo.config overrides hold in the thread that made them
 MANY_BREAKS = 4  # places of one package at which it is left out sooner than mended
@@ -36,11 +36,6 @@ _KEY = pattern(r"(?:not )?___dict_contains\((?P<number>\d+), ")
 _EXPECTED_SIZE = pattern(r"size mismatch at index \d+\. expected (\d+), actual")
 _FINITE = frozenset({"str_value", "object_identity", "type_identity", "parameter_size", "closure_or_global", "dict_keys"})
 _MAX_BREAK = 80  # characters of what torch says of a graph break
-# A guard on a local: torch before 2.7 wraps it, L['x'].
-_NEW_SOURCE = pattern(
-    r"tensor '(?![LG]\[|___)\w[^']*' (?:size|stride|dtype|rank|requires_grad) mismatch|___check_(?:obj|type)_id\((?![LG]\[|___)"
-    r"|(?!(?:[LG]\[|___|torch\b|utils_device))\w[\w.]* == "
-)
 _OF_LIGHTNING = pattern(r" in (?:training|validation|test|predict)_step$")  # what a LightningModule calls its steps
 _OF_TRAINING = pattern(r"\b(?:GradScaler|Optimizer|LRScheduler|\w{1,40}LR)\.\w{1,40}$")
 _LENGTH = pattern(r"(?:not |len\()(?P<source>[^\s()]{1,300})(?:\) |$)")
@@ -368,29 +363,3 @@ def _message(event: Event) -> str:
     message = str(event.extra.get("message") or "")
     name = event.extra.get("exception")
     return f"{name}: {message}" if event.kind == "compile_error" and isinstance(name, str) else message
-
-
-def shown_versions(groups: Collection[Group]) -> VersionRange:
-    """The versions of torch that print what the log holds: 2.7 renamed the limit, and took ``L['…']`` off the sources in guards.
-
-    A graph break carries the number of its entry in torch's registry since a later version.
-    """
-    names = {str(group.values.get("limit_name")) for group in groups}
-    if any("recompile_limit" in name for name in names):
-        return VersionRange((2, 7), None)
-    if any("cache_size_limit" in name for name in names) or any(_has_old_source(group) for group in groups):
-        return VersionRange((2, 0), (2, 7))
-    is_new = any(group.first.extra.get("gb_id") is not None or _has_new_source(group) for group in groups)
-    return VersionRange((2, 7), None) if is_new else ANY_VERSION
-
-
-def _has_old_source(group: Group) -> bool:
-    """True for a guard on a local as torch before 2.7 prints it: ``tensor 'L['x']' size mismatch …``."""
-    is_recompile = group.key.kind in ("recompile", LIMIT_KIND)
-    return is_recompile and any("L['" in reason.text and not reason.text.startswith("Cache line") for reason in group.last.reasons[:1])
-
-
-def _has_new_source(group: Group) -> bool:
-    """True for a guard on a local as torch from 2.7 on prints it: ``6/7: tensor 'x' size mismatch …``; the torchdynamo of 2022 named no entry."""
-    is_recompile = group.key.kind in ("recompile", LIMIT_KIND)
-    return is_recompile and any(reason.entry is not None and _NEW_SOURCE.match(reason.text) for reason in group.last.reasons[:1])

@@ -28,6 +28,11 @@ class VersionRange(NamedTuple):
         """True when every version of the other lies in this one."""
         return self.first <= other.first and (self.end is None or (other.end is not None and other.end <= self.end))
 
+    @property
+    def only(self) -> Version | None:
+        """The version, where the range holds one only."""
+        return self.first if self.end is not None and self.end == (self.first[0], self.first[1] + 1) else None
+
     def lies_in(self, since: Version) -> bool:
         """True when every version of the range is ``since`` or later."""
         return self.first >= since

@@ -38,7 +38,7 @@ def test_the_real_log_of_2025_10_30() -> None:
     assert {model: one.mode for model, one in found.items()} == {"kronos": "eager", "toto": "eager"}
     assert found["kronos"].confidence.startswith("high") and found["kronos"].because == ("compiled calls failed once",)
     assert found["toto"].confidence.startswith("medium") and found["toto"].settings == ("export TOTO_DISABLE_COMPILE=1",)
-    assert {one.check for one in found["toto"].revisit_when} == {"recompile_limit_hits", "speedup_ci_low", "mae_percent"}
+    assert {one.check for one in found["toto"].revisit_when} == {"recompile_limit_hits", "speedup_ci_low", "mae_percent", "torch_version"}
 
 
 def test_no_trouble_is_no_proof() -> None:

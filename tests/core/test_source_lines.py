@@ -1,0 +1,58 @@
+"""Tests of `recompile_watch.core.source_lines`: the version of torch by the line of its source that a prefix names."""
+
+from __future__ import annotations
+
+import pytest
+
+from recompile_watch.core.source_lines import torch_of
+from tests.conftest import events_of_bytes
+from tests.core.test_graph_breaks import findings
+
+LIMIT = (
+    "{p}torch._dynamo hit config.{name} (8)\n{p}   function: 'f' (/srv/m.py:3)\n{p}   last reason: 0/7: key == 'order-7'\n"
+    '{p}To log all recompilation reasons, use TORCH_LOGS="recompiles".\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("prefix", "version"),
+    [
+        ("V1122 11:15:31.432000 15922 torch/_dynamo/guards.py:5396] [0/1] [__recompiles] ", "2.13"),
+        ("V0628 16:16:07.987000 140422897132672 torch/_dynamo/guards.py:2609] [0/8] [__recompiles_verbose] ", "2.4"),
+        ("[rank0]:W1105 08:39:08.194000 77 torch/_dynamo/convert_frame.py:844] [10/8] ", "2.5"),
+        ("[rank0]:W1105 08:39:08.194000 77 site-packages/torch/_dynamo/convert_frame.py:906] [10/8] ", "2.6"),
+        ("I1123 16:10:48.063000 1 torch/_inductor/cudagraph_utils.py:341] [__cudagraphs] ", "2.9"),
+        ("V1122 11:15:31.432000 15922 torch/_dynamo/guards.py:5397] [0/1] [__recompiles] ", None),  # a build between two releases
+        ("W1122 11:15:31.432000 15922 torch/_dynamo/convert_frame.py:5396] [0/1] ", None),
+        ("[2023-11-23 16:09:13,395] torch._dynamo.convert_frame: [WARNING] ", "<2.3"),
+        ("[2024-02-29 19:44:37,740] [43/0_1] torch._guards: [ERROR] ", None),
+        ("", None),
+    ],
+)
+def test_a_prefix_tells_the_version_that_wrote_it(prefix: str, version: str | None) -> None:
+    """Each release has its calls on other lines; up to 2.2 no line is named."""
+    assert torch_of(prefix.encode()) == version
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "apply", "shown"),
+    [
+        (762, "cache_size_limit", "torch._dynamo.config.cache_size_limit = 16", "2.4"),
+        (1016, "recompile_limit", "torch._dynamo.config.recompile_limit = 16", "2.8"),
+        (1994, "recompile_limit", "torch.compile(..., recompile_limit=16)", "2.13"),
+    ],
+)
+def test_advice_is_for_the_version_that_wrote_the_log(line: int, name: str, apply: str, shown: str) -> None:
+    """torch.compile takes no recompile_limit before 2.13 (measured on 2.8 and 2.11: TypeError)."""
+    log = LIMIT.format(p=f"W1123 16:10:48.063000 17806 torch/_dynamo/convert_frame.py:{line}] [0/8] ", name=name)
+    assert [event["torch"] for event in events_of_bytes(log.encode(), "-")] == [shown]
+    assert findings(log)[0].advice[0].apply == apply
+
+
+def test_two_versions_in_one_log_are_no_version() -> None:
+    """Two processes of two installations: what holds for both is told."""
+    logs = [
+        LIMIT.format(p=f"W1123 16:10:48.063000 {line} torch/_dynamo/convert_frame.py:{line}] [0/8] ", name="recompile_limit") for line in (1016, 1994)
+    ]
+    assert {event["torch"] for event in events_of_bytes("".join(logs).encode(), "-")} == {"2.8", "2.13"}
+    assert findings("".join(logs))
