@@ -89,7 +89,7 @@ class Casebook:
         self._asked: tuple[Event | None, Problem] = None, (MORE, None)
         self.gone: dict[str, float | None] = {}  # forgotten since this was emptied last: when it was over, in epoch seconds, if it was
         self._held = sum(len(part.events) for shelf in (self._heads, self._tails) for part in shelf.values())
-        self._limits: dict[tuple[object, object], Remembered] = {}
+        self._telling: dict[tuple[object, object], Remembered] = {}  # by limit, or version of torch
         self._earlier = Earlier()
         for incident in sorted(self.shelf.values(), key=lambda one: one.number):
             self._index(incident)
@@ -311,12 +311,12 @@ class Casebook:
         self._tails.put(name, tail)
 
     def _learn(self, item: Remembered) -> None:
-        """Keeps the latest event that printed each recompile limit: advice to any function may depend on it."""
+        """Keeps the latest event that printed each recompile limit, or shows a version of torch: advice to any function may depend on it."""
         event = item.event
-        if event.kind == LIMIT_KIND:
-            key = (event.extra.get("limit"), event.extra.get("limit_name"))
-            if key in self._limits or len(self._limits) < MAX_LIMITS:
-                self._limits[key] = item
+        is_limit = event.kind == LIMIT_KIND
+        key = (event.extra.get("limit"), event.extra.get("limit_name")) if is_limit else ("torch", event.extra.get("torch"))
+        if (is_limit or key[1] is not None) and (key in self._telling or len(self._telling) < MAX_LIMITS):
+            self._telling[key] = item
 
     def _related(self, incident: Incident) -> Iterator[Remembered]:
         """Events of other incidents that belong to the story of this one."""
@@ -334,7 +334,7 @@ class Casebook:
             others = (one for one in self.of_kinds((BREAK_KIND,))[-MAX_BREAKS:] if one is not incident)
             yield from (item for other in others for item in self.events_of(other)[:EACH_TOLD_ANEW])
         if incident.kind in TORCH_KINDS or incident.has_own_words:
-            yield from self._limits.values()
+            yield from self._telling.values()
         elif incident.kind == "forecast_failure":
             for other in self.of_kinds(("cudagraph_overwritten_error", "forecast_failure")):
                 if other.kind != "forecast_failure" or other.words.cause == _OVERWRITTEN:
