@@ -76,6 +76,8 @@ PROOFS = (
     Proof("force_parameter_static_shapes_false", "buffer_that_grows", "size_mismatch"),
     Proof("one_dtype_for_model", "layers_cast_one_by_one", "dtype_mismatch"),
     Proof("torch_for_math", "heat_under_math", "float_value"),
+    Proof("number_outside_operation", "scale_of_a_picture", "float_value"),
+    Proof("sort_by_tensor", "sorted_by_score", "graph_break"),
     Proof("tensor_in_closure", "margin_in_closure", "closure_or_global"),
     Proof("select_by_tensor", "entry_of_a_step", "int_value"),
     Proof("no_argument_checks", "checked_distribution", "graph_break"),

@@ -470,6 +470,34 @@ def heat_under_math(after):
 
 
 @scenario
+def scale_of_a_picture(after):
+    def smaller(image, factor):
+        return torch.nn.functional.interpolate(image, scale_factor=factor, mode="nearest") * 2
+
+    def sized(image, size):
+        return torch.nn.functional.interpolate(image, size=size, mode="nearest") * 2
+
+    run, image = compiled(sized if after else smaller), torch.arange(1600.0).reshape(1, 1, 40, 40)
+    for step in range(12):
+        factor = 0.25 + 0.05 * step
+        size = tuple(smaller(image, factor).shape[2:])
+        yield run(image, size if after else factor), smaller(image, factor)
+
+
+@scenario
+def sorted_by_score(after):
+    def best(beams, scores):
+        if after:
+            order = torch.stack(scores).argsort(descending=True)
+            return torch.stack(beams).index_select(0, order)
+        return torch.stack([beam for _, beam in sorted(zip(scores, beams, strict=True), key=lambda pair: pair[0], reverse=True)])
+
+    run = compiled(best)
+    beams, scores = [torch.full((3,), float(n)) for n in range(4)], [torch.tensor(s) for s in (0.2, 0.9, 0.1, 0.5)]
+    yield run(beams, scores), best(beams, scores)
+
+
+@scenario
 def margin_in_closure(after):
     """A loss that is made for each phase of a training."""
 

@@ -22,6 +22,13 @@ _NAME_IN_HINT = pattern(rb'\(HINT: guard on "(\w{1,100})"\)')
 _NUMBER = pattern(rb" == -?\d[\d.e+-]*\s*$")
 _MATH = pattern(rb"\bmath\.[a-z]\w*\(")
 _OF_A_TENSOR = b".item() == "
+_FLOAT = pattern(rb" == -?\d+(?:\.\d|e-)")
+# Operations that make a float constant and take no tensor for it (measured on torch 2.13: each value compiles again, a tensor breaks the graph).
+_TAKES_NO_TENSOR = pattern(
+    rb"\b(?:interpolate|upsample\w*|\w*dropout\w*|cross_entropy|huber_loss|smooth_l1_loss|layer_norm|scaled_dot_product_attention|batch_norm|bernoulli"
+    rb"|triplet_margin_loss|margin_ranking_loss)\((?P<arguments>[^\n]*)"
+)
+_FILLS = rb"(?<!\w)%s\.(?:append|appendleft|extend|insert|add|update)\("
 _COUNTS = pattern(rb"\brange\(|\bwhile\b")
 # A key of a dict; what is called at once is a function or a module, of which a program has few.
 _LOOKS_UP = pattern(
@@ -89,6 +96,10 @@ def _needs(guard: bytes, code: bytes) -> str | None:
     """What the line does with a number, whatever it is called, that only Python's own numbers can be used for."""
     if _NUMBER.search(guard[:_MAX]) is None:
         return None
+    operation = _TAKES_NO_TENSOR.search(code) if _FLOAT.search(guard[:_MAX]) is not None else None
+    named = _LAST_NAME.search(guard.partition(b" == ")[0]) if operation is not None else None
+    if operation is not None and named is not None and re.search(rb"\b%s\b" % re.escape(named[1]), operation["arguments"]) is not None:
+        return "takes_no_tensor"
     return "does_math" if _MATH.search(code) is not None else "indexes_by_tensor" if _OF_A_TENSOR in guard and b"[" in code else None
 
 
@@ -99,7 +110,9 @@ def _looked_up(code: bytes, name: bytes | None) -> str | None:
     kept = re.escape(name)
     container = rb"(?<!\w)%s\.(?:get|setdefault)\(| in (?:[\w.]{1,200}\.)?%s(?!\w)" % (kept, kept)
     found = re.search(container, code)
-    return "looks_up" if found is not None and b"for " not in code[: found.start()] else None
+    if found is not None and b"for " not in code[: found.start()]:
+        return "looks_up"
+    return "fills" if re.search(_FILLS % kept, code) is not None else None
 
 
 def _member(guard: bytes, comment: bytes) -> dict[str, object]:

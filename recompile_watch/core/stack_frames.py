@@ -112,7 +112,8 @@ def called_from(stack: list[StackFrame]) -> dict[str, object]:
 def caller(message: bytes) -> dict[str, object]:
     """The program's own line at which the last traceback of a failure leaves it for torch, as fields of the event.
 
-    A line that was running as compiled code is the failure's place; one that called what is compiled is none, nor is the code of a backend.
+    A line that was running as compiled code is the failure's place; one that called what is compiled is none, nor is the code of a backend: in front
+    of that stands the call.
     """
     stacks = (frames(part) for part in reversed(message.split(_HEADER)))
     for stack in stacks:
@@ -126,9 +127,16 @@ def caller(message: bytes) -> dict[str, object]:
             behind = takewhile(lambda frame: _COMPILES.search(frame.file) is None, stack[own + 1 :])
             is_backward = any(_BACKWARD.search(frame.file) is not None for frame in behind)
             return {"called_from": f"{file}:{line_no} in {function}"} | ({"in_backward": True} if is_backward else {})
-        is_compiled = all(_ENTERS.search(frame.file) is not None for frame in through)
-        return {"function": function, "file": file, "line_no": line_no} if is_compiled else {}
+        if all(_ENTERS.search(frame.file) is not None for frame in through):
+            return {"function": function, "file": file, "line_no": line_no}
+        return _entered_from(stack[: stack.index(through[0])], root)
     return {}
+
+
+def _entered_from(stack: list[StackFrame], root: str | None) -> dict[str, object]:
+    """The program's own line that called what is compiled. stack: the frames in front of the compiler's; behind those a backend's own code raised."""
+    own = next((frame for frame in reversed(stack) if not _is_of_others(frame.file, root)), None)
+    return {} if own is None or own.line_no is None else {"called_from": f"{own.file}:{own.line_no} in {own.function}"}
 
 
 def exported(message: bytes) -> dict[str, object]:

@@ -205,7 +205,10 @@ def operation_of(message: bytes) -> str | None:
     return f"Logger.{named}" if match["logged"] else named
 
 
-_BACKEND = pattern(rb"\bBackendCompilerFailed\b: (?:backend='(?P<name>[\w.<>-]{1,80})'|(?P<old>[\w.]{1,80})) raised:?")
+_BACKEND = pattern(
+    rb"\bBackendCompilerFailed\b: (?:backend='(?:(?P<name>[\w.<>-]{1,80})|<(?:[\w<>]{1,80}\.){0,9}(?P<of>\w{1,80}) object at 0x\w{1,16}>)'"
+    rb"|(?P<old>[\w.]{1,80})) raised:?"
+)
 # Backends that torch brings, and what its own wrappers call theirs.
 _OF_TORCH = frozenset({"inductor", "compile_fn", "compile_fx", "cudagraphs", "eager", "debug_wrapper", "inner_compile"})
 
@@ -213,7 +216,7 @@ _OF_TORCH = frozenset({"inductor", "compile_fn", "compile_fx", "cudagraphs", "ea
 def backend_of(message: bytes) -> dict[str, object]:
     """The backend whose code raised, as a field of the event, where the message names one that is not torch's own."""
     match = _BACKEND.search(message)
-    name = (match["name"] or match["old"]).decode("utf-8", "replace") if match else None
+    name = (match["name"] or match["of"] or match["old"]).decode("utf-8", "replace") if match else None
     return {"backend": name} if name is not None and name not in _OF_TORCH and not name.startswith(("aot_", "_", "<")) else {}
 
 

@@ -37,6 +37,12 @@ FIXED = " (_dynamo/variables/tensor.py:2606 in evaluate_expr)"
         ("- 0/0: len(xs) == 3  # y = [f(x) for x in xs]", None),
         ("- 0/0: len(xs) == 3  # y = xs[0] + xs[1]", None),
         ("- 0/0: len(xs) == 3  # y = others.get(xs_name)", None),
+        ("- 0/0: self.drop.p == 0.11  # return F.dropout(input, self.p, self.training, self.inplace)", "takes_no_tensor"),
+        ("- 0/0: factor == 2.5e-01  # y = F.interpolate(img, scale_factor=factor)", "takes_no_tensor"),
+        ("- 0/0: other == 0.11  # return F.dropout(input, self.p, self.training)", None),
+        ("- 0/0: k == 3  # y = F.interpolate(img, scale_factor=k)", None),
+        ("- 0/0: len(stats) == 3  # stats.append(x.mean())", "fills"),
+        ("- 0/0: len(stats) == 3  # others.append(stats[0])", None),
         ("- 0/0: not ___dict_contains(8, self.bias.cache)  # if n not in self.cache:", "looks_up"),
         ("- 0/0: ___dict_contains(8, cache)  # return cache.get(n)", "looks_up"),
         ("- 0/0: ___dict_contains('age', quote)  # if name in quote:", None),  # what is passed

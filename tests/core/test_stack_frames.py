@@ -274,7 +274,7 @@ def test_user_code_is_a_better_place_than_the_call() -> None:
 
 
 def test_compiled_code_that_raised_is_the_place() -> None:
-    """A frame of the program behind those that enter compiled code ran as such; one behind others of the compiler is a backend."""
+    """A frame of the program behind those that enter compiled code ran as such; behind others of the compiler it is a backend's."""
     entered = f'  File "{V}/_dynamo/eval_frame.py", line 1166, in compile_wrapper\n    result = fn(*args, **kwargs)\n'
     own = f'  File "{FILE}", line 10, in forward\n    def forward(self, x):\n'
     wrote = '  File "/tmp/torchinductor_bot/pz/cpzhick6fmmxqgii2wjnqurdsqz5uo6t2afdkwqaoodikp5so7lp.py", line 83, in call\n    addmm(x)\n'
@@ -285,7 +285,7 @@ def test_compiled_code_that_raised_is_the_place() -> None:
     made = f'  File "{V}/_dynamo/output_graph.py", line 9, in call_user_compiler\n    x\n  File "{FILE}", line 4, in fold\n    x\n'
     error = "torch._dynamo.exc.BackendCompilerFailed: backend='fold' raised:\nAttributeError: 'str' object has no attribute '__name__'\n"
     (event,) = events_of_bytes((CALLED.format(code="step(x)") + entered + made + error).encode(), "-")
-    assert (event["function"], event["file"], event["line_no"]) == (None, None, None) and "called_from" not in event
+    assert (event["function"], event["file"], event["line_no"], event["called_from"]) == (None, None, None, f"{FILE}:27 in main")
 
 
 def test_the_place_of_what_ray_hands_on_is_in_its_worker() -> None:
