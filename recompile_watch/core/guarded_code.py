@@ -28,6 +28,8 @@ _TAKES_NO_TENSOR = pattern(
     rb"\b(?:interpolate|upsample\w*|\w*dropout\w*|cross_entropy|huber_loss|smooth_l1_loss|layer_norm|scaled_dot_product_attention|batch_norm|bernoulli"
     rb"|triplet_margin_loss|margin_ranking_loss)\((?P<arguments>[^\n]*)"
 )
+_OWN = (b"self.", b"L['self']", b"G[")
+_LOOPS = rb"^for [\w, ()]{1,100} in (?:\w{1,20}\()?(?:[\w.]{1,200}\.)?%s\b"
 _FILLS = rb"(?<!\w)%s\.(?:append|appendleft|extend|insert|add|update)\("
 _COUNTS = pattern(rb"\brange\(|\bwhile\b")
 # A key of a dict; what is called at once is a function or a module, of which a program has few.
@@ -71,7 +73,7 @@ def _read(reason: bytes) -> Mapping[str, object]:
     elif value is not None:
         does = _does(code, _name(value["source"], hint + name), at["place"], is_text=value["text"] is not None)
     else:
-        does = _looked_up(code, _name(length["source"], b"")) if length is not None else None
+        does = _looked_up(code, _name(length["source"], b""), is_own=length["source"].startswith(_OWN)) if length is not None else None
     fields |= {"statement": does} if does is not None else {}
     if _CONTAINER in at["place"]:
         return fields  # that is torch's line, none of the program
@@ -103,8 +105,11 @@ def _needs(guard: bytes, code: bytes) -> str | None:
     return "does_math" if _MATH.search(code) is not None else "indexes_by_tensor" if _OF_A_TENSOR in guard and b"[" in code else None
 
 
-def _looked_up(code: bytes, name: bytes | None) -> str | None:
-    """Whether the line looks an entry of the container of this name up that may be missing, as of a dict that the code fills."""
+def _looked_up(code: bytes, name: bytes | None, *, is_own: bool) -> str | None:
+    """What the line does with the container of this name: looks an entry up that may be missing, puts one in, or goes through all.
+
+    is_own: nobody passes it.
+    """
     if name is None:
         return None
     kept = re.escape(name)
@@ -112,7 +117,9 @@ def _looked_up(code: bytes, name: bytes | None) -> str | None:
     found = re.search(container, code)
     if found is not None and b"for " not in code[: found.start()]:
         return "looks_up"
-    return "fills" if re.search(_FILLS % kept, code) is not None else None
+    if re.search(_FILLS % kept, code) is not None:
+        return "fills"
+    return "loops_over" if is_own and re.search(_LOOPS % kept, code) is not None else None
 
 
 def _member(guard: bytes, comment: bytes) -> dict[str, object]:

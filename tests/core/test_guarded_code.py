@@ -43,6 +43,9 @@ FIXED = " (_dynamo/variables/tensor.py:2606 in evaluate_expr)"
         ("- 0/0: k == 3  # y = F.interpolate(img, scale_factor=k)", None),
         ("- 0/0: len(stats) == 3  # stats.append(x.mean())", "fills"),
         ("- 0/0: len(stats) == 3  # others.append(stats[0])", None),
+        ("- 0/0: len(self.active) == 3  # for i in self.active:", "loops_over"),
+        ("- 0/0: len(G['PLUGINS']) != 3  # for n, p in enumerate(PLUGINS):", "loops_over"),
+        ("- 0/0: len(xs) == 3  # for x in xs:", None),
         ("- 0/0: not ___dict_contains(8, self.bias.cache)  # if n not in self.cache:", "looks_up"),
         ("- 0/0: ___dict_contains(8, cache)  # return cache.get(n)", "looks_up"),
         ("- 0/0: ___dict_contains('age', quote)  # if name in quote:", None),  # what is passed
