@@ -52,6 +52,9 @@ _KEY_SETS = pattern(r"dispatch key set mismatch\. expected DispatchKeySet\((?P<e
 _DEVICES = frozenset({"CPU", "CUDA", "HIP", "XPU", "MPS", "HPU", "XLA", "MTIA", "Meta", "PrivateUse1", "IPU", "VE", "Lazy", "Vulkan", "FPGA", "MAIA"})
 # What torch compares of a tensor, in its order: torch/csrc/dynamo/guards.cpp, TensorCheck::check_verbose.
 _IN_TURN = ("dtype_mismatch", "device_mismatch", "rank_mismatch", "size_mismatch", "stride_mismatch")
+_TEXT_VALUE = pattern(r" == ['\"](?P<text>[^'\"]{0,200})['\"]\s*$")
+_DIGITS = pattern(r"\d{1,18}")
+_MANY = 100  # no program has so many variants of one thing
 TWO_STATES = frozenset({"bool_value", "grad_mode", "autocast", "global_state", "requires_grad", "dispatch_keys"})
 
 
@@ -139,6 +142,8 @@ def _of_cause(cause: str, texts: Sequence[str]) -> set[str]:
             return {"several_backends"}
         case "str_value" if _is_chosen_per_module(texts):
             return {"chosen_per_module"}
+        case "str_value" if _are_numbered(texts):
+            return {"numbered_texts"}
         case "type_identity" if _is_class_made_anew(texts):
             return {"class_made_anew"}
         case "dispatch_keys":
@@ -154,6 +159,13 @@ def _is_chosen_per_module(texts: Sequence[str]) -> bool:
         values.setdefault(source, set()).add(value)
     is_one_attribute = len({_MODULE_INDEX.sub("[]", source) for source in values}) == 1
     return len(values) > 1 and is_one_attribute and max(map(len, values.values())) > 1
+
+
+def _are_numbered(texts: Sequence[str]) -> bool:
+    """True when texts differ in a number alone that has no end, as ids and dates: names of a few things count from 0 or 1."""
+    values = {match["text"] for text in texts if (match := _TEXT_VALUE.search(text)) is not None}
+    numbers = [int(digits) for value in values for digits in _DIGITS.findall(value)]
+    return len(values) >= MIN_STEPS and len({_DIGITS.sub("N", value) for value in values}) == 1 and max(numbers, default=0) >= _MANY
 
 
 def _is_class_made_anew(texts: Sequence[str]) -> bool:

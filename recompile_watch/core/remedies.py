@@ -72,6 +72,7 @@ PATTERNS = {
     "names_member": "the line of code names a member of the object's class, as of an enum",
     "cuts_modules": "a list of modules is cut at the number",
     "of_a_dict": "the container is a dict, whose keys differ as well",
+    "numbered_texts": "the texts differ in a number that has no end, as ids and dates",
     "chosen_per_module": "the same text attribute of several modules changes",
     "class_made_anew": "its class has one name, and is another one each time",
     "reads_out": "the line of code reads a number for a log, a list or a sum",

@@ -191,6 +191,13 @@ def test_an_entry_at_a_tensor_s_number_is_selected_by_the_tensor() -> None:
     assert first.remedy == "select_by_tensor" and "at srv/m.py:40 (sigma = self.table[k])" in first.where
 
 
+def test_ids_have_no_end() -> None:
+    """No limit is above the number of orders; of tasks it is."""
+    assert _told_alike(_limit_hit([f"tag == 'order-{n}'" for n in (1, 10, 100, 1000)]))[0].remedy == "compile_tensor_part"
+    assert _told_alike(_limit_hit([f"tag == 'task-{n}'" for n in range(1, 9)]))[0].remedy == "recompile_limit_kwarg"
+    assert _told_alike(_limit_hit([f"tag == '{name}'" for name in ("a100", "b200", "c7")]))[0].remedy == "recompile_limit_kwarg"
+
+
 def test_the_keys_that_come_and_go_are_all_named() -> None:
     """One of them alone passed always cures nothing (measured)."""
     log = _limit_hit([f"KeyError on batch._tensordict['{key}']" for key in ("goal", "mask", "camera", "lidar", "depth", "pose", "flow", "text")])
