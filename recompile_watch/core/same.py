@@ -61,8 +61,9 @@ class Held:
         event, told = self.event, dict(caller.extra)
         stack = told.pop("stack", None)
         self.stack = stack if isinstance(stack, tuple) else ()
-        if event.kind in FAILURES and "exported" in told:
-            event = self.event = event._replace(extra={**event.extra, "exported": True})
+        if event.kind in FAILURES:
+            anyhow: dict[str, object] = {name: told[name] for name in ("exported", "torch") if name in told}
+            event = self.event = event._replace(extra={**anyhow, **event.extra}) if anyhow else event
         if event.kind in FAILURES and event.file is None and event.function is None and event.offset - caller.offset < PAIR_BYTES:
             extra = {**event.extra, **{name: value for name, value in told.items() if value is not None}}
             self.event = event._replace(function=caller.function, file=caller.file, line_no=caller.line_no, extra=extra)

@@ -35,8 +35,9 @@ def shown_versions(groups: Collection[Group]) -> VersionRange:
     registry since a later version.
     """
     by_line = {str(found) for group in groups for event in (group.first, group.last) if (found := event.extra.get("torch")) is not None}
-    if len(by_line) == 1:
-        return _range(by_line.pop())
+    shown = [_range(text) for text in by_line]
+    if shown and all(one.overlaps(other) for one in shown for other in shown):
+        return VersionRange(max(one.first for one in shown), min(one.end for one in shown if one.end is not None))
     names = {str(group.values.get("limit_name")) for group in groups}
     if any("recompile_limit" in name for name in names):
         return VersionRange((2, 7), None)

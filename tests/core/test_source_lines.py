@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recompile_watch.core.source_lines import torch_of
+from recompile_watch.core.source_lines import torch_of, torch_of_stack
 from tests.conftest import events_of_bytes
 from tests.core.test_graph_breaks import findings
 
@@ -32,6 +32,30 @@ LIMIT = (
 def test_a_prefix_tells_the_version_that_wrote_it(prefix: str, version: str | None) -> None:
     """Each release has its calls on other lines; up to 2.2 no line is named."""
     assert torch_of(prefix.encode()) == version
+
+
+FRAME = '  File "/v/lib/python3.11/site-packages/torch/_dynamo/eval_frame.py", line {}, in {}\n    return fn(*args, **kwargs)\n'
+
+
+@pytest.mark.parametrize(
+    ("frames", "version"),
+    [
+        ([(328, "_fn")], "2.1"),
+        ([(574, "_fn"), (1750, "_call_impl")], "2.6"),
+        ([(1183, "compile_wrapper"), (1446, "_fn")], "2.13"),
+        ([(1202, "compile_wrapper")], None),  # 2.13's and 2.14's
+        ([(1202, "compile_wrapper"), (1547, "_fn")], "2.14"),
+        ([(574, "_fn"), (1446, "_fn")], None),  # tracebacks of two installations
+        ([(574, "wrapper")], None),
+    ],
+)
+def test_a_traceback_tells_the_version_that_it_went_through(frames: list[tuple[int, str]], version: str | None) -> None:
+    """The lines of eval_frame.py that call a compiled function."""
+    stack = "".join(FRAME.format(*frame) for frame in frames)
+    log = f'Traceback (most recent call last):\n  File "/srv/m.py", line 9, in main\n    f(x)\n{stack}torch._dynamo.exc.Unsupported: generic_jump\n'
+    (event,) = events_of_bytes(log.encode(), "-")
+    assert event.get("torch") == version
+    assert torch_of_stack(stack.encode().replace(b"/", b"\\")) == ({} if version is None else {"torch": version})
 
 
 @pytest.mark.parametrize(
