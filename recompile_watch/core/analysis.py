@@ -249,7 +249,7 @@ class Analysis:
 
     def _findings(self, catalog: Catalog, named: str | None, env_files: tuple[EnvFile, ...]) -> Iterator[Finding]:
         version, torch = settled(named, self._groups.values())
-        groups = [*self._groups.values()]
+        groups = [group for group in self._groups.values() if not group.is_told_by_a_hit]
         groups += gathered([*drift_events(groups, env_files, catalog), *env_events(env_files, catalog, torch)])
         groups += gathered(limit_events(groups, catalog.models, self._printed_limits))
         stories = Stories(groups, catalog, frozenset(self._printed_limits), torch)

@@ -188,6 +188,11 @@ class Group:
         return max(self.processes.values(), default=0)
 
     @property
+    def is_told_by_a_hit(self) -> bool:
+        """True for attempts that a limit refused whose heads, which name the function, were cut off: the hits behind them are another group."""
+        return self.key.kind == "recompile_limit_hit" and self.key.function is None and not self.count
+
+    @property
     def lines(self) -> tuple[int, ...]:
         """The lines of code that its events are about, ascending."""
         return tuple(sorted({line for *_, line in self.processes if line is not None}))

@@ -191,6 +191,13 @@ def test_an_entry_at_a_tensor_s_number_is_selected_by_the_tensor() -> None:
     assert first.remedy == "select_by_tensor" and "at srv/m.py:40 (sigma = self.table[k])" in first.where
 
 
+def test_a_log_that_begins_in_a_refused_attempt_has_one_hit() -> None:
+    """Its head named the function; the hit behind it names it again."""
+    log = _limit_hit([f"tag == '{name}'" for name in "abcdefgh"])
+    (found,) = _told(log[log.rindex("\n", 0, log.index("- 0/7: tag == 'h'")) + 1 :])
+    assert found.title == "f hit the recompile limit (8)"
+
+
 def test_ids_have_no_end() -> None:
     """No limit is above the number of orders; of tasks it is."""
     assert _told_alike(_limit_hit([f"tag == 'order-{n}'" for n in (1, 10, 100, 1000)]))[0].remedy == "compile_tensor_part"
