@@ -69,8 +69,9 @@ def advised(text: str) -> set[str]:
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 def test_what_torch_needs_is_known_in_every_form(form: str) -> None:
     """A missing tool, a GPU or a Python that does not fit: the remedy does not depend on who tells it."""
-    missed = [said for (name, said), remedy in MESSAGES.items() if remedy not in advised(form.format(name=name, said=said) + "\n")]
-    assert missed == []
+    found = {said: (remedy, advised(form.format(name=name, said=said) + "\n")) for (name, said), remedy in MESSAGES.items()}
+    later = {"smaller_kernel_blocks"} if "[2023-" in form else set()  # kernel_options came with torch 2.5; such prefixes went with 2.3
+    assert [said for said, (remedy, told) in found.items() if not told or (remedy not in told and remedy not in later)] == []
 
 
 def test_what_only_looks_like_it_gives_nothing() -> None:
