@@ -92,6 +92,7 @@ _AT_STAGE = {
 }
 _IN_BACKWARD = "The backward of what was compiled could not be made or run: backward() failed, unless the program catches it."
 _IN_EXPORT = "torch.export could not trace the program, or not state for which inputs it holds: nothing was exported."
+_STATIC_SINCE = (2, 8)  # measured: 20 values make 4 graphs in torch 2.1 and 2.4, 2 in 2.6, and fill the limit from 2.8 on
 _FORBIDS = ("that the stance forbids", "and was compiled ahead of time")
 _DEFAULT_RECOMPILE = "Every new value of what this guard checks compiles again, up to the recompile limit; calls wait meanwhile."
 
@@ -115,7 +116,7 @@ def consequence_of(group: Group, rule_why: str | None, torch_version: tuple[int,
         case "recompile" if group.has_raised:
             return "error_on_recompile turns a recompile into an exception: the call failed."
         case "recompile":
-            return _recompile_means(group)
+            return _recompile_means(group, torch_version)
         case "compile_error" if not (group.first.extra.get("caught") or group.first.extra.get("suppressed")):
             is_backward, is_export = group.first.extra.get("in_backward"), group.first.extra.get("exported")
             known = _IN_EXPORT if is_export else _IN_BACKWARD if is_backward else _AT_STAGE.get(str(group.first.extra.get("stage")))
@@ -147,8 +148,10 @@ def _where_not_resumed(group: Group) -> str:
     return f"On line {shown} " if shown and len(lines) < len(group.lines) else "At times "
 
 
-def _recompile_means(group: Group) -> str:
+def _recompile_means(group: Group, torch_version: tuple[int, int] | None) -> str:
     newest = group.first.reasons[0] if group.first.reasons else None
+    if newest is not None and newest.cause == "module_int_attribute" and torch_version is not None and torch_version < _STATIC_SINCE:
+        return "Until 2.7 torch makes integer attributes of modules dynamic after their first changes: a few recompiles, then none."
     if newest is not None and _OFTEN_NONE.search(newest.text):
         return "One compile with the object and one without it: two at most, which is usually fine."
     if group.first.extra.get("statement") == "names_member":

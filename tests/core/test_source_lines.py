@@ -73,6 +73,16 @@ def test_advice_is_for_the_version_that_wrote_the_log(line: int, name: str, appl
     assert findings(log)[0].advice[0].apply == apply
 
 
+def test_what_a_recompile_costs_is_said_for_the_version_that_wrote_it() -> None:
+    """Integer attributes of modules are constants from torch 2.8 on (measured)."""
+    log = (
+        "{p}Recompiling function forward in /srv/m.py:6\n{p}    triggered by the following guard failure(s):\n{p}    - 0/0: L['self'].step == 1"
+        "  # (HINT: torch.compile considers integer attributes of the nn.Module to be static.)\n"
+    )
+    old, new = (log.format(p=f"V1123 16:07:55.538000 77 torch/_dynamo/guards.py:{line}] [0/1] [__recompiles] ") for line in (2611, 3508))
+    assert findings(old)[0].consequence.startswith("Until 2.7 ") and findings(new)[0].consequence.startswith("torch takes integer attributes")
+
+
 def test_two_versions_in_one_log_are_no_version() -> None:
     """Two processes of two installations: what holds for both is told."""
     logs = [
