@@ -190,9 +190,14 @@ class Stories:
             return self._hits[0]
         return group
 
+    def _refused_like(self, group: Group) -> list[Reason]:
+        """What a limit without a reason refused, as far as the log tells: the recompiles of the same function in front of it failed on it."""
+        same = self._of_function.get((group.key.function, group.key.file), []) if group.key.function is not None else []
+        return max((one.guards for one in same), key=len, default=[])[-1:]
+
     def _guards(self, group: Group) -> tuple[Reason, ...]:
         """The guards of one kind that this function failed on, oldest first: from the group that shows most of them."""
-        newest = (group.guards or list(group.widest[:1]))[-1:]
+        newest = (group.guards or list(group.widest[:1]))[-1:] or self._refused_like(group)
         if not newest:
             return ()
         best = self._best((group.key.function, group.key.file))

@@ -198,6 +198,13 @@ def test_a_log_that_begins_in_a_refused_attempt_has_one_hit() -> None:
     assert found.title == "f hit the recompile limit (8)"
 
 
+def test_a_limit_without_a_reason_has_that_of_its_function_s_recompiles() -> None:
+    """As torch 2.1 prints a limit that becomes an exception: the reasons stand in front of it."""
+    log = "".join(_block(n, f"tag == 'task-{n}'") for n in range(1, 8)) + _hit(8, LIMIT, "").replace("last reason: ", "")
+    hit = next(found for found in _told(log) if found.kind == "recompile_limit_hit")
+    assert _remedies(hit)[0] == "recompile_limit_kwarg"
+
+
 def test_ids_have_no_end() -> None:
     """No limit is above the number of orders; of tasks it is."""
     assert _told_alike(_limit_hit([f"tag == 'order-{n}'" for n in (1, 10, 100, 1000)]))[0].remedy == "compile_tensor_part"
