@@ -5,7 +5,7 @@ that line, and in no other version. Up to torch 2.2 a prefix names no line, and 
 
 Each traceback through a compiled function passes the lines of eval_frame.py that call it, or raise anew what it raised.
 
-Source: these files of torch 2.0.0 to 2.15.0, all releases; the calls for a recompile (guards.py), a limit (convert_frame.py), a graph break
+Source: these files of 27 releases, torch 2.0.0 to 2.15.0; the calls for a recompile (guards.py), a limit (convert_frame.py), a graph break
 (symbolic_convert.py) and a skipped CUDA graph (cudagraph_utils.py). A build between two releases may have any other line: then nothing is known.
 """
 
@@ -51,8 +51,6 @@ _IN_STACK = {  # _fn, compile_wrapper; but for two lines that two versions share
 }
 _FRAME = pattern(rb"[\\/]torch[\\/]_dynamo[\\/]eval_frame\.py\", line (?P<line>\d{1,5}), in (?P<function>_fn|compile_wrapper)\b")
 _FILES = (b"_dynamo/convert_frame", b"_dynamo/guards", b"_dynamo/symbolic_convert", b"_inductor/cudagraph_utils")
-
-
 _FUNCTIONS = (b"_fn", b"compile_wrapper")
 
 

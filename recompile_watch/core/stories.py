@@ -197,7 +197,7 @@ class Stories:
 
     def _guards(self, group: Group) -> tuple[Reason, ...]:
         """The guards of one kind that this function failed on, oldest first: from the group that shows most of them."""
-        newest = (group.guards or list(group.widest[:1]))[-1:] or self._refused_like(group)
+        newest = (group.guards or list(group.widest[:1]))[-1:] or (self._refused_like(group) if group.key.kind != "recompile" else [])
         if not newest:
             return ()
         best = self._best((group.key.function, group.key.file))
