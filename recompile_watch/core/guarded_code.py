@@ -65,15 +65,15 @@ def _read(reason: bytes) -> Mapping[str, object]:
     value, length = _VALUE.search(guard[:_MAX]), _LENGTH.search(guard[:_MAX]) or _NUMBER_AS_KEY.search(guard[:_MAX])
     code, _, place = comment[: 2 * _MAX].rpartition(b"# ")
     at = _PLACE.match(place)
-    if at is None or (value is None and length is None and _NUMBER.search(guard[:_MAX]) is None):
+    is_on_number = _NUMBER.search(guard[:_MAX]) is not None
+    if at is None or (value is None and length is None and not is_on_number):
         return fields
     code = code.strip()
-    if (does := _needs(guard, code)) is not None:
-        pass
-    elif value is not None:
+    does = _needs(guard, code) if is_on_number else None
+    if does is None and value is not None:
         does = _does(code, _name(value["source"], hint + name), at["place"], is_text=value["text"] is not None)
-    else:
-        does = _looked_up(code, _name(length["source"], b""), is_own=length["source"].startswith(_OWN)) if length is not None else None
+    elif does is None and length is not None:
+        does = _looked_up(code, _name(length["source"], b""), is_own=length["source"].startswith(_OWN))
     fields |= {"statement": does} if does is not None else {}
     if _CONTAINER in at["place"]:
         return fields  # that is torch's line, none of the program
@@ -96,8 +96,6 @@ def _does(code: bytes, name: bytes | None, place: bytes, *, is_text: bool) -> st
 
 def _needs(guard: bytes, code: bytes) -> str | None:
     """What the line does with a number, whatever it is called, that only Python's own numbers can be used for."""
-    if _NUMBER.search(guard[:_MAX]) is None:
-        return None
     operation = _TAKES_NO_TENSOR.search(code) if _FLOAT.search(guard[:_MAX]) is not None else None
     named = _LAST_NAME.search(guard.partition(b" == ")[0]) if operation is not None else None
     if operation is not None and named is not None and re.search(rb"\b%s\b" % re.escape(named[1]), operation["arguments"]) is not None:

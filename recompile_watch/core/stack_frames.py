@@ -76,6 +76,11 @@ class StackFrame(NamedTuple):
     line_no: int | None
     function: str
 
+    @property
+    def place(self) -> str:
+        """``/srv/m.py:12 in forward``."""
+        return f"{self.file}:{self.line_no} in {self.function}"
+
 
 def frames(message: bytes) -> list[StackFrame]:
     """The stack frames in a message, outermost first. Its line breaks may be spelled out."""
@@ -106,7 +111,7 @@ def called_from(stack: list[StackFrame]) -> dict[str, object]:
     calls = sum(1 for _ in takewhile(lambda frame: _CALLS_MODULE.search(frame.file) is not None, stack[own + 1 :]))
     file, line_no, function = stack[own]
     is_inside = calls <= _FRAMES_OF_A_CALL and function != "<module>"
-    return {"called_from": f"{file}:{line_no} in {function}"} if is_inside else {"entered_at": f"{file}:{line_no}"}
+    return {"called_from": stack[own].place} if is_inside else {"entered_at": f"{file}:{line_no}"}
 
 
 def caller(message: bytes) -> dict[str, object]:
@@ -126,7 +131,7 @@ def caller(message: bytes) -> dict[str, object]:
         if not through:
             behind = takewhile(lambda frame: _COMPILES.search(frame.file) is None, stack[own + 1 :])
             is_backward = any(_BACKWARD.search(frame.file) is not None for frame in behind)
-            return {"called_from": f"{file}:{line_no} in {function}"} | ({"in_backward": True} if is_backward else {})
+            return {"called_from": stack[own].place} | ({"in_backward": True} if is_backward else {})
         if all(_ENTERS.search(frame.file) is not None for frame in through):
             return {"function": function, "file": file, "line_no": line_no}
         return _entered_from(stack[: stack.index(through[0])], root)
@@ -136,7 +141,7 @@ def caller(message: bytes) -> dict[str, object]:
 def _entered_from(stack: list[StackFrame], root: str | None) -> dict[str, object]:
     """The program's own line that called what is compiled. stack: the frames in front of the compiler's; behind those a backend's own code raised."""
     own = next((frame for frame in reversed(stack) if not _is_of_others(frame.file, root)), None)
-    return {} if own is None or own.line_no is None else {"called_from": f"{own.file}:{own.line_no} in {own.function}"}
+    return {} if own is None or own.line_no is None else {"called_from": own.place}
 
 
 def exported(message: bytes) -> dict[str, object]:
