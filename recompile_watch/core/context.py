@@ -39,6 +39,7 @@ from recompile_watch.core.same import (
 )
 from recompile_watch.core.sightings import TableRows
 from recompile_watch.core.stack_frames import CALLER
+from recompile_watch.core.starts import Starts
 from recompile_watch.core.sums import Seen, Sums, offset_of
 from recompile_watch.core.times import TimeResolver
 from recompile_watch.core.tracebacks import REPORTED
@@ -64,6 +65,7 @@ class Context:
         self._callers: dict[Process, Event] = {}  # of a traceback whose exception comes next: the line that calls
         self._raised: list[Raised] = []
         self._handlers = Handlers()
+        self._starts = Starts()
         self._loading: dict[str, Event] = {}
         self._counters = CallCounters()
 
@@ -79,6 +81,7 @@ class Context:
             "callers": [[channel.decode("latin-1"), event_state(event)] for (channel, *_), event in self._callers.items()],
             "raised": [[one.process[0].decode("latin-1"), *one.process[1:], *one[1:]] for one in self._raised],
             **self._handlers.state(held),
+            "begun": self._starts.state(),
             "loading": {model: event_state(event) for model, event in self._loading.items()},
             "counts": self._counters.state(),
         }
@@ -95,6 +98,7 @@ class Context:
                 self._waiting[item.process] = item
         self._queue.extend(held)
         self._handlers.resume(state, held)
+        self._starts.resume(state)
         self._announced = [held[index] for index in state["announced"]]
         self._last_failure = int(state["last_failure"])
         self._logged = None if state.get("logged") is None else event_from_json(state["logged"])
@@ -146,13 +150,13 @@ class Context:
         times = self._times.resolve(first), self._times.resolve(last)
         for memory in sums.memory:
             if self._loading:
-                event = _metric_event(sums, memory.line, memory.offset, self._times.resolve(memory.stamp), model=memory.model, stage=memory.stage)
+                event = sums.event(memory.line, memory.offset, self._times.resolve(memory.stamp), model=memory.model, stage=memory.stage)
                 self._queue.extend(self._loaded(event))
         for offset, stamp, count, model, symbol, settings in sums.counts:
             time = self._times.resolve(stamp)
             calls = None if time is None else self._counters.calls((None, *settings), count, time, symbol)
             if calls is not None:
-                event = _metric_event(sums, 0, offset, time, model=model)
+                event = sums.event(0, offset, time, model=model)
                 self._queue.append(Held(derived_latency(event, *calls), "context.latency"))
         return sums._replace(times=times, moments=[], dated=dated)
 
@@ -216,6 +220,8 @@ class Context:
         return ready
 
     def _complete(self, held: Held) -> list[Held]:
+        if not self._starts.is_news(held):
+            return []
         caller = self._callers.pop(held.process, None)
         if held.rule == CALLER:
             self._callers = dict([*self._callers.items(), (held.process, held.event)][-MAX_ANNOUNCED:])
@@ -387,9 +393,3 @@ def _each(item: Held | TableRows | Sums | Stretch) -> list[Held]:
         case Stretch():
             return [Held(event, "context.stretch") for event in item.events()]
     return []
-
-
-def _metric_event(sums: Sums, line: int, offset: int, time: str | None, **fields: object) -> Event:
-    """The event that one line of the sums stands for."""
-    extra = {**EXTRA_FIELDS[sums.kind], **fields}
-    return Event(sums.kind, sums.source, line, offset, time, None, None, None, None, None, None, (), False, extra)

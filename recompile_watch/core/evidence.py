@@ -13,6 +13,8 @@ def evidence_text(event: Event) -> str:
     extra = event.extra
     name = event.function or "?"
     match event.kind:
+        case "recompile" if extra.get("derived"):
+            return f"torchdynamo start compiling {name}{place}, for the frame's compile id {event.compile_id}"
         case "recompile":
             return f"Recompiling function {name}{place}; {reason or 'no reason printed'}"
         case "recompile_limit_hit":

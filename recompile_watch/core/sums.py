@@ -10,6 +10,7 @@ from operator import itemgetter, ne
 from typing import NamedTuple
 
 from recompile_watch.core.counters import Count, telling
+from recompile_watch.core.events import EXTRA_FIELDS, Event
 from recompile_watch.core.prefix_grammar import Stamp
 from recompile_watch.core.rows import TEN_SECONDS, RowForm, Rows, by_form, counters
 from recompile_watch.core.sightings import Sighting, TableRows, decode, number
@@ -64,6 +65,10 @@ class Sums(NamedTuple):
     moments: list[Moment]
     times: tuple[str | None, str | None] = (None, None)
     dated: Sequence[tuple[str, int, Mapping[str | None, float]]] = ()
+
+    def event(self, line: int, offset: int, time: str | None, **fields: object) -> Event:
+        """The event that one of its lines stands for."""
+        return Event(self.kind, self.source, line, offset, time, None, None, None, None, None, None, (), False, {**EXTRA_FIELDS[self.kind], **fields})
 
 
 class _Part(NamedTuple):

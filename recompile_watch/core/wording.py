@@ -164,6 +164,8 @@ def _recompile_means(group: Group, torch_version: tuple[int, int] | None) -> str
         return f"torch had made the {what} dynamic, and {line} fixes it: each {what} compiles again, up to the recompile limit."
     if newest is not None and _is_on_a_number(newest):
         return "Each side of a condition on a number that torch made dynamic needs a graph of its own, which is normal."
+    if group.first.extra.get("derived"):
+        return "torch began to compile it again, while calls waited; TORCH_LOGS did not have recompiles, so the log does not say why."
     return cause_means(newest.cause if newest is not None else "empty")
 
 
@@ -231,6 +233,8 @@ def _recompile(group: Group) -> str:
         words = "another module of its class was called"
     if group.first.reasons and _is_on_a_number(group.first.reasons[0]):
         words = "a condition on a number turned out the other way"
+    if group.first.extra.get("derived"):
+        words = "the log does not say why"
     times = f" {group.count} times" if group.count > 1 else ""
     name = _name(group) + _at_lines(group.lines)
     if group.has_raised:
