@@ -22,10 +22,10 @@ _Stream = tuple[str, int | None] | tuple[str, int | None, int | None]
 
 
 class Earlier:
-    """What was said so far: the functions of graph breaks by file and line, and of each process the latest break and limit hit."""
+    """What was said so far: the graph breaks by file and line, and of each process the latest break and limit hit."""
 
     def __init__(self) -> None:
-        self._functions: dict[tuple[str, int], str] = {}
+        self._breaks: dict[tuple[str, int], Event] = {}
         self._latest: dict[_Stream, Event] = {}
 
     def see(self, event: Event) -> Event:
@@ -35,9 +35,7 @@ class Earlier:
         event = self._told(event)
         self._keep(_stream(event), event)
         if event.kind == BREAK_KIND and event.function is not None and event.file is not None and event.line_no is not None:
-            place = event.file, event.line_no
-            if place in self._functions or len(self._functions) < MAX_PLACES:
-                self._functions[place] = event.function
+            self._keep_break((event.file, event.line_no), event)
         return event
 
     def name(self, group: Group) -> None:
@@ -49,11 +47,14 @@ class Earlier:
 
     def merge(self, later: "Earlier") -> None:
         """Takes in what the part of the log that follows said."""
-        for place, function in later._functions.items():
-            if place in self._functions or len(self._functions) < MAX_PLACES:
-                self._functions[place] = function
+        for place, event in later._breaks.items():
+            self._keep_break(place, event)
         for stream, event in later._latest.items():
             self._keep(stream, event)
+
+    def _keep_break(self, place: tuple[str, int], event: Event) -> None:
+        if place in self._breaks or len(self._breaks) < MAX_PLACES:
+            self._breaks[place] = event
 
     def _keep(self, stream: _Stream, event: Event) -> None:
         """Keeps an event as the latest; beyond the bound the one that was kept longest ago goes."""
@@ -67,8 +68,8 @@ class Earlier:
             return self._limit_error(event)
         if event.kind != BREAK_KIND or event.file is None or event.line_no is None:
             return event
-        if event.function is None and (function := self._functions.get((event.file, event.line_no))) is not None:
-            event = event._replace(function=function)
+        if event.function is None and (known := self._breaks.get((event.file, event.line_no))) is not None:
+            event = event._replace(function=known.function) if event.reasons else _as(known, event)
         return self._not_resumed(event) if event.extra.get("skipped") else event
 
     def _not_resumed(self, event: Event) -> Event:
@@ -91,6 +92,12 @@ class Earlier:
             return event
         extra = {**event.extra, **{name: hit.extra.get(name) for name in ("limit", "limit_name") if event.extra.get(name) is None}}
         return event._replace(function=hit.function, file=hit.file, line_no=hit.line_no, reasons=hit.reasons, extra=extra)
+
+
+def _as(known: Event, event: Event) -> Event:
+    """A break of which torch says only the place, with the reason of the one that it met there before."""
+    extra = {**event.extra, **{name: known.extra[name] for name in _OF_THE_BREAK if name in known.extra}}
+    return event._replace(function=known.function, reasons=known.reasons, extra=extra)
 
 
 def _is_same_break(broken: Event, event: Event) -> bool:

@@ -158,8 +158,11 @@ def _tells_of(event: Event, before: Event) -> bool:
 
 
 def is_raised_again(event: Event, logged: Event | None) -> bool:
-    """True for the exception of a failure that torch logged when it happened: the same words, soon after."""
-    if logged is None or event.offset - logged.offset > PAIR_BYTES or event.rank not in (None, logged.rank):
+    """True for the exception of a failure that torch logged when it happened: the same words, soon after.
+
+    torch 2.8 prints 100 kB of the interpreter's own frames between the two.
+    """
+    if logged is None or event.offset - logged.offset > HOLD_BYTES or event.rank not in (None, logged.rank):
         return False
     said, again = str(logged.extra.get("message") or ""), str(event.extra.get("message") or "")
     return bool(said) and said == again and event.extra.get("exception") == logged.extra.get("exception")

@@ -79,3 +79,24 @@ def test_a_restart_between_any_two_lines_changes_nothing(log: str) -> None:
         reading = stream(reading.state())
         found += shown(reading.feed(Piece(1, len(b"".join(lines[:at])), at + 1, b"".join(lines[at:])), TIMES) + reading.settle())
         assert found == whole
+
+
+def test_frames_of_the_interpreter_between_what_is_logged_and_what_is_raised_make_no_second_failure() -> None:
+    """torch 2.8 prints the frames in C++ behind a violated constraint, logs it and raises it again."""
+    prefix = "E1123 16:11:11.578000 18026 torch/_guards.py:362] [0/0] "
+    frame = '  File "/build/Python-3.11.7/./Include/internal/pycore_ceval.h", line 73, in _PyEval_EvalFrame\n'
+    violated = "torch.fx.experimental.symbolic_shapes.ConstraintViolationError: Constraints violated (L['q'].size()[0])! For more information, run with TORCH_LOGS\n"
+    head = [
+        "Error while creating guard:\n",
+        "Name: ''\n",
+        "    Source: shape_env\n",
+        "    Create Function: SHAPE_ENV\n",
+        "Traceback (most recent call last):\n",
+    ]
+    logged = "".join(
+        prefix + line
+        for line in [*head, '  File "/lib/torch/_guards.py", line 360, in create\n', violated, "\n", "Framework stack:\n", *[frame] * 700]
+    )
+    raised = 'Traceback (most recent call last):\n  File "/srv/a.py", line 20, in <module>\n    main()\n' + violated
+    events = events_of_bytes((logged + raised).encode(), "torch.log")
+    assert [event["kind"] for event in events] == ["compile_error"]
