@@ -24,6 +24,7 @@ from recompile_watch.core.same import (
     Held,
     Process,
     Raised,
+    is_break_of,
     is_command_of,
     is_followed,
     is_raised_again,
@@ -313,7 +314,7 @@ class Context:
             before.waits = False
             if event.kind == "recompile_limit_hit" and is_refused_by(before.event, event):
                 before.event = refused(before.event, event)
-            elif before.rule.endswith(".item") and event.kind == "graph_break" and is_same_place(before.event, event):
+            elif before.rule.endswith(".item") and is_break_of(before.event, event):
                 before.drop = True
         if held.rule == "torch.recompile_error":
             twin = self._twin(held)

@@ -186,6 +186,12 @@ def is_same_place(one: Event, other: Event) -> bool:
     return (one.file, one.line_no) == (other.file, other.line_no) and other.offset - one.offset < PAIR_BYTES
 
 
+def is_break_of(notice: Event, event: Event) -> bool:
+    """True for the break that torch told of in a notice; until 2.5 the notice names no place."""
+    is_said = notice.file is None and notice.compile_id == event.compile_id and event.reasons[:1] and event.reasons[0].text.startswith("Tensor.item")
+    return event.kind == "graph_break" and (is_same_place(notice, event) or (bool(is_said) and event.offset - notice.offset < PAIR_BYTES))
+
+
 def is_refused_by(recompile: Event, hit: Event) -> bool:
     """True when the limit's warning is about this very attempt."""
     if recompile.kind != "recompile" or hit.offset - recompile.offset > HOLD_BYTES:

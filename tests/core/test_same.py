@@ -100,3 +100,20 @@ def test_frames_of_the_interpreter_between_what_is_logged_and_what_is_raised_mak
     raised = 'Traceback (most recent call last):\n  File "/srv/a.py", line 20, in <module>\n    main()\n' + violated
     events = events_of_bytes((logged + raised).encode(), "torch.log")
     assert [event["kind"] for event in events] == ["compile_error"]
+
+
+def test_the_notice_of_a_read_number_and_its_break_are_one() -> None:
+    """torch 2.4 prints the notice, which names no place, and the break behind it, with TORCH_LOGS=graph_breaks."""
+    notice, broken = (
+        f"{level}1123 16:08:18.519000 140187183463296 torch/_dynamo/{where}] [0/0_1] "
+        for level, where in (("W", "variables/tensor.py:715"), ("V", "symbolic_convert.py:534"))
+    )
+    said = ["Graph break from `Tensor.item()`, consider setting:", "    torch._dynamo.config.capture_scalar_outputs = True", "or:"]
+    said += ["    env TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS=1", "to include these operations in the captured graph.", ""]
+    told = ["Graph break: from user code at:", '  File "/srv/bot/m.py", line 19, in remember', "    seen.append(out.norm().item())"]
+    told += ["Traceback (most recent call last):", "torch._dynamo.exc.Unsupported: Tensor.item"]
+    lines = [notice + line for line in said] + [f"{broken}[__graph_breaks] {line}" for line in told]
+    events = events_of_bytes("\n".join([*lines, ""]).encode(), "torch.log")
+    assert [(event["function"], event["line_no"]) for event in events] == [("remember", 19)]
+    alone = events_of_bytes("\n".join([*lines[: len(said)], ""]).encode(), "torch.log")
+    assert [event["kind"] for event in alone] == ["graph_break"]
