@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from recompile_watch.core.compile_id import entry_number
 from recompile_watch.core.events import Reason
+from recompile_watch.core.exception_text import broken_call
 from recompile_watch.core.guard_lines import (
     SIZE,
     TENSOR,
@@ -22,7 +23,7 @@ from recompile_watch.core.guard_lines import (
     grad_line,
     keys_line,
     layers_before,
-    logger_method,
+    logger_methods,
     lr_line,
     missing_module,
     operator_named,
@@ -32,6 +33,7 @@ from recompile_watch.core.guard_lines import (
     rooted,
     source_pattern,
     source_text,
+    tensor_line,
     state_line,
     structure_line,
 )
@@ -345,7 +347,7 @@ MAKERS: dict[str, Callable[[Story], str | None]] = {
     "constraint_line": lambda story: constraint_line(story.reason),
     "check_line": lambda story: check_line(story.reason),
     "option_line": lambda story: option_line(story.reason),
-    "method": lambda story: logger_method(story.reason),
+    "loggers": lambda story: logger_methods(story.reason),
     "module": lambda story: missing_module(story.reason),
     "config_module": lambda story: config_module(story.reason),
     "to_gpu": _to_gpu,
@@ -357,13 +359,14 @@ MAKERS: dict[str, Callable[[Story], str | None]] = {
     "hinted_env": lambda story: story.hinted if (story.hinted or "").startswith("TORCH") else None,
     "buckets": lambda story: buckets_for(guard.text for guard in story.guards),
     "padded": _padded,
-    "broken_on": lambda story: f"this ({story.reason})" if story.reason else "what breaks the graph",
+    "broken_on": lambda story: f"this ({broken_call(story.reason)})" if story.reason else "what breaks the graph",
     "operator": lambda story: operator_named(story.reason),
     "reorder_line": lambda story: reorder_line(story.reason),
     "guard": lambda story: story.newest,
-    "reason": lambda story: story.reason,
+    "reason": lambda story: broken_call(story.reason),
     "attribute": _attribute,
     "own_number": lambda story: own_number(_attribute(story)),
+    "tensor_line": lambda story: tensor_line(own_number(_attribute(story))),
     "keys": lambda story: keys_line([guard.text for guard in (*story.guards, *story.others)]),
     "tensor": _tensor_name,
     "mark_dynamic": lambda story: _marks(story, "torch._dynamo.mark_dynamic"),

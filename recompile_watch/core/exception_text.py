@@ -59,12 +59,28 @@ def hint_of(message: str, exception: object = None) -> dict[str, object]:
     return {"hint": hint["hint"]} if hint is not None else {}
 
 
+def broken_call(reason: str) -> str:
+    """What broke the graph, for a sentence: the callable that torch names, without what it says of every callable, else the message."""
+    name = _BROKEN_CALL.match(reason)
+    return (
+        (name["skipped"] or name["builtin"] or name["called"])
+        if name is not None
+        else reason.partition(" This function is either a Python builtin ")[0]
+    )
+
+
 def _inner_first(text: str) -> str:
     """``Dynamo failed to run FX node …: got RuntimeError('…')`` (torch 2.7 and later) with the error in front."""
     inner = re.search(r": got (?P<error>\w+\(.*\))$", text)
     return text if inner is None else f"{inner['error']} ({text[: inner.start()]})"
 
 
+# Until torch 2.6, and in 2.6 of a builtin.
+_BROKEN_CALL = pattern(
+    r"^(?:Unsupported: )?(?:'?(?:skip function|call_function) (?P<skipped>[\w.<>]{1,200}) in (?:file|skip_files) "
+    r"|call_function BuiltinVariable\((?P<called>\w{1,80})\) "
+    r"|Graph break due to unsupported builtin (?P<builtin>[\w.<>]{1,300}?)\.(?: |$))"
+)
 _MAX_SAID = 2000  # characters of an exception's text in which something may be asked for
 # A hint whose line ends in a blank goes on below it.
 _HINT = pattern(

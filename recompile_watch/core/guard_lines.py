@@ -164,10 +164,18 @@ def reorder_line(message: str) -> str:
     return f"import warnings; {line.format('warnings.warn')}" if "warnings.warn" in message else line.format("print")
 
 
-def logger_method(message: str) -> str:
-    """The method of a logger that torch could not trace; ``info`` where the log does not name it."""
+def tensor_line(name: str | None) -> str | None:
+    """What makes a number a tensor: one that an object keeps stays the same tensor, for until torch 2.4 a new one is another object."""
+    if name is None:
+        return None
+    kept = f"once, 0-dimensional (a buffer, where a module holds it); from then on {name}.fill_(value)"
+    return f"{name} = torch.tensor({name})  # {kept if name.startswith('self.') else '0-dimensional, made outside the compiled function'}"
+
+
+def logger_methods(message: str) -> str:
+    """The method of a logger that torch could not trace; those that programs call where the log does not name it."""
     match = _LOGGED.search(message)
-    return match[1] if match else "info"
+    return ", ".join(f"logging.Logger.{name}" for name in ([match[1]] if match else ("debug", "info", "warning", "error")))
 
 
 def missing_module(message: str) -> str | None:

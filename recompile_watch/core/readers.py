@@ -14,7 +14,19 @@ from recompile_watch.core.records import Record
 from recompile_watch.core.rules import captures
 from recompile_watch.core.sightings import Fields, Sighting, cut_values, decode, sighting, text_or_none
 from recompile_watch.core.source_lines import torch_of_stack
-from recompile_watch.core.stack_frames import CALLER, called_from, caller, exported, frames, stack_of, statement_at, user_code, users_own
+from recompile_watch.core.stack_frames import (
+    CALLER,
+    called_from,
+    caller,
+    caused_by,
+    code_at,
+    exported,
+    frames,
+    stack_of,
+    statement_at,
+    user_code,
+    users_own,
+)
 from recompile_watch.core.tracebacks import REPORTED, backend_of, failure_of, is_aside, is_report, operation_of
 
 _CACHED_LINES = 10_000
@@ -229,9 +241,11 @@ def _read_overwritten(source: str, reasons_of: Reasons, record: Record, fields: 
     body = message[begin:].partition(b"This can happen with" if is_gradient else b"To prevent overwriting")
     stack = frames(re.sub(rb"\.\s*$", b"", body[0])) if body[1] else []  # a cut stack does not show its last frame
     if stack:
-        fields["file"], fields["line_no"], fields["function"] = stack[-1]
-        code = _MARKS_BELOW.sub(b"", body[0].rstrip().removesuffix(b".")).rpartition(b"\n")[2]
-        fields["message"] = decode(code).strip()[:MAX_MESSAGE] if b'File "' not in code else None
+        own = users_own(stack)
+        fields["file"], fields["line_no"], fields["function"] = own[-1]
+        text = body[0].rstrip().removesuffix(b".")
+        code = _MARKS_BELOW.sub(b"", text).rpartition(b"\n")[2] if own == stack else code_at(text, own[-1])
+        fields["message"] = decode(code).strip()[:MAX_MESSAGE] or None if b'File "' not in code else None
     return [sighting(source, record, fields, partial=record.match is None or (not body[1] and b"This can happen" not in message))]
 
 
@@ -243,7 +257,8 @@ def _read_exception(source: str, reasons_of: Reasons, record: Record, fields: Fi
         fields["file"], fields["line_no"], fields["function"] = stack[-1]
         fields |= statement_at(record.sure_message(), stack[-1:]) | called_from(stack)
     elif fields.get("function") is None and fields.get("file") is None:
-        fields |= caller(record.sure_message())
+        cause = caused_by(record.sure_message())
+        fields |= cause._asdict() if cause is not None else caller(record.sure_message())
     fields |= backend_of(record.message()) | hint_of(decode(record.message()), name) | exported(record.message()) | torch_of_stack(record.message())
     seen = sighting(source, record, fields)
     return [seen._replace(rule=REPORTED) if is_report(record.texts[0]) else seen]

@@ -22,10 +22,10 @@ PLACEHOLDERS = frozenset(
         "function", "place", "guard", "attribute", "tensor", "mark_dynamic", "mark_unbacked", "sources", "source_pattern", "limit", "variants",
         "printed_limit", "raised_limit", "made_at", "reason", "break_at", "setting", "instead",
         "disable_line", "disable_where", "disable_caution", "mode_line", "mode_where", "mode_caution", "mend", "batch_line", "batch_where",
-        "callee", "holder", "structure", "state_line", "dtype", "lr_line", "clones", "grad_line", "to_gpu", "operator", "reorder_line", "method",
+        "callee", "holder", "structure", "state_line", "dtype", "lr_line", "clones", "grad_line", "to_gpu", "operator", "reorder_line", "loggers",
         "module", "config_module",
         "broken_on", "buckets", "padded", "backend", "hint", "hinted_config", "hinted_env", "constraint_line", "check_line", "option_line",
-        "own_call", "compiled_at", "own_limit", "limit_key", "old_limit_key", "fixed_at", "fixing", "keys", "own_number",
+        "own_call", "compiled_at", "own_limit", "limit_key", "old_limit_key", "fixed_at", "fixing", "keys", "own_number", "tensor_line",
     }
 )  # fmt: skip
 KINDS = ("env", "config", "kwarg", "code", "ops")
@@ -82,6 +82,7 @@ PATTERNS = {
     "hinted": "torch's message says what to do",
     "setting_hinted": "torch's message names the setting that helps",
     "asserts": "the line of code is an assert",
+    "sample_of_one": "an export was given a sample whose size is 1, which makes that dimension a constant",
     "asks_empty": "the line of code asks whether a tensor is empty",
     "branches": "the line of code branches on the number",
     "custom_function": "the line of code stands in an autograd.Function",

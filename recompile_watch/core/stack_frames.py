@@ -32,6 +32,10 @@ _TREE_OF_TORCH = pattern(r"^(?P<root>(?:.*?[\\/])?torch[\\/])(?:(?:_tensor|__ini
 _COMPILES = pattern(r"(?:^|[\\/])torch[\\/]_(?:dynamo|functorch|inductor)[\\/]")
 _ENTERS = pattern(r"[\\/]_dynamo[\\/](?:eval_frame|external_utils)\.py$")  # the way into what is compiled
 _BACKWARD = pattern(r"(?:^|[\\/])torch[\\/](?:_tensor|autograd[\\/](?:__init__|graph))\.py$")
+_CAUSED = pattern(rb"(?m)^Caused by: (?:[^\n]{0,400} # |\()(?P<file>[^\s():]{1,300}):(?P<line>\d{1,9}) in (?P<function>[\w<>]{1,200})")
+# How the paths begin that torch shortens, of its own files.
+_SHORT_OF_TORCH = pattern(r"^(?:nn|_refs|_prims\w*|_decomp|fx|_\w+|functorch|distributions|utils|ao|optim|autograd|distributed|export)/|^\w+\.py$")
+_SAMPLED = pattern(rb"(?:inferred to be|specialized it to be) a constant \(1\)|export 0/1 specialized due to hint of 1\b")
 _EXPORTS = pattern(rb"[\\/]torch[\\/]_?export[\\/]\w+\.py\"|\boccurred when calling torch\.export\.")
 CALLER = "torch.compile_error.caller"  # for a traceback whose exception is a record of its own: what calls
 _MAX_FRAMES = 200  # of a stack that are compared
@@ -144,8 +148,21 @@ def _entered_from(stack: list[StackFrame], root: str | None) -> dict[str, object
     return {} if own is None or own.line_no is None else {"called_from": own.place}
 
 
+def caused_by(message: bytes) -> StackFrame | None:
+    """The program's own frame that torch names as the cause of a number that it does not know; its path is short where no stack shows it whole."""
+    named = _CAUSED.search(message)
+    if named is None:
+        return None
+    cause = StackFrame(decode(named["file"]), int(named["line"]), decode(named["function"]))
+    whole = (one for one in frames(message) if one[1:] == cause[1:] and one.file.replace("\\", "/").endswith(f"/{cause.file}"))
+    cause = next(whole, cause)
+    return None if is_of_a_library(cause.file) or _SHORT_OF_TORCH.search(cause.file) is not None else cause
+
+
 def exported(message: bytes) -> dict[str, object]:
-    """Whether torch.export was to trace the program, as a field of the event."""
+    """Whether torch.export was to trace the program, and whether with a sample whose size is 1, as fields of the event."""
+    if _SAMPLED.search(message) is not None:
+        return {"exported": True, "statement": "sample_of_one"} if _EXPORTS.search(message) is not None else {"statement": "sample_of_one"}
     return {"exported": True} if _EXPORTS.search(message) is not None else {}
 
 
@@ -166,10 +183,17 @@ def user_code(message: bytes) -> list[StackFrame] | None:
     return users_own(stack) if stack else None
 
 
+def code_at(message: bytes, frame: StackFrame) -> bytes:
+    """The line of code below a frame, the last one where it stands in several stacks; empty where none does."""
+    if not frame.line_no:
+        return b""
+    form = rb'File "%s", line %d, in [^\n]{1,200}\n[ \t]{1,80}([^\n]{1,200})' % (re.escape(frame.file.encode()), frame.line_no)
+    return next(reversed(re.findall(form, message)), b"")
+
+
 def statement_at(message: bytes, stack: list[StackFrame]) -> dict[str, object]:
     """What the line of code at a break does, as a field of the event, where that decides. stack: the frame that broke."""
-    frame = [rb'File "%s", line %d, in [^\n]{1,200}\n[ \t]{1,80}([^\n]{1,200})' % (re.escape(file.encode()), line) for file, line, _ in stack if line]
-    code = [found for form in frame for found in re.findall(form, message)][-1:]
+    code = [found for frame in stack if (found := code_at(message, frame))][-1:]
     found = next((name for line in code for name, form in _STATEMENTS if form.search(line) is not None), None)
     found = found or next((name for name, form in _IN_STACK if form.search(message) is not None), None)
     return {"statement": found} if found is not None else {}

@@ -14,7 +14,7 @@ from recompile_watch.core.guard_lines import (
     constraint_line,
     dtype_named,
     grad_line,
-    logger_method,
+    logger_methods,
     lr_line,
     missing_module,
     operator_named,
@@ -130,11 +130,16 @@ def test_the_name_that_was_meant_is_named(message: str, line: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("message", "method"), [("not supported: Logger.warning", "warning"), ("a logger", "info"), ("Logger.isEnabledFor", "isEnabledFor")]
+    ("message", "method"),
+    [
+        ("not supported: Logger.warning", "logging.Logger.warning"),
+        ("a logger", "logging.Logger.debug, logging.Logger.info, logging.Logger.warning, logging.Logger.error"),
+        ("Logger.isEnabledFor", "logging.Logger.isEnabledFor"),
+    ],
 )
 def test_the_method_of_the_logger_is_named(message: str, method: str) -> None:
-    """torch leaves out what is named, and no other method."""
-    assert logger_method(message) == method
+    """torch leaves out what is named, and no other method; all where none is named."""
+    assert logger_methods(message) == method
 
 
 @pytest.mark.parametrize(
