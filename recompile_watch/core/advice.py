@@ -33,9 +33,9 @@ from recompile_watch.core.guard_lines import (
     rooted,
     source_pattern,
     source_text,
-    tensor_line,
     state_line,
     structure_line,
+    tensor_line,
 )
 from recompile_watch.core.late import pattern
 from recompile_watch.core.models import Model, ModelSetting, where_set
@@ -325,8 +325,9 @@ def _marks(story: Story, call: str) -> str | None:
         match = TENSOR.match(guard.text) or SIZE.match(guard.text)
         name = _named(story, match["source"]) if match and match["dim"] is not None else None
         if match is not None and name is not None:
-            found.append(f"{call}({name}, {match['dim']})")
-    return "; ".join(dict.fromkeys(found)) or None
+            found.append(f"{call}({name}, {int(match['dim']) + (guard.cause == 'stride_mismatch')})")
+    behind = "  # or the dimension behind it, whichever has another size" if found and story.cause == "stride_mismatch" else ""
+    return f"{'; '.join(dict.fromkeys(found))}{behind}" if found else None
 
 
 # How each placeholder is made of a story; None where the log does not show it.

@@ -33,6 +33,7 @@ _BESIDE = pattern(
 # A part of a module: one module keeps its parts, and the sizes of its parameters; several that share the code differ in them.
 _PART = pattern(r"(?:not )?(?:___\w+\(|len\(|dict\.keys\(|KeyError on |tensor ')(?:L\['self'\]|self)\.(?:_modules|_parameters)\b")
 _HOOKS = pattern(r"\w_hooks\b")  # registered on a module and taken off again, it is still the same one
+_OTHER_SELF = pattern(r"___check_obj_id\(L\['self'\], \d{1,20}\)$")
 _OF_PARTS = frozenset({"type_identity", "dict_keys", "container_length", "parameter_size"})
 SHARED_WRAPPER = pattern(r"torch[\\/]_dynamo[\\/]external_utils\.py$")
 _TO_ZERO_OR_ONE = pattern(r" size mismatch at index \d+\. expected \d+, actual [01]\b")
@@ -47,6 +48,10 @@ _OFFLOAD = pattern(r"[\\/]accelerate[\\/]hooks\.py$")
 _TORCH = pattern(r"[\\/](?:site|dist)-packages[\\/]torch[\\/](?:distributed|nn[\\/]parallel)[\\/]")
 # A number in a closure or a default of a function that is passed: what is read through a global torch takes for a constant, and an integer default.
 _PASSED_NUMBER = pattern(r"(?!G\[)[^\s=]{1,300}(?:\.cell_contents == -?\d+(?:\.\d+)?|__defaults__\[\d+\] == -?\d+\.\d+)$")
+# torch before 2.5 compares the stride of a dimension before the sizes of those behind it: a size that changes shows as the stride in front of it.
+OF_A_SIZE_BEHIND = pattern(
+    r"tensor '(?:L\['.{1,300}|[^L].{0,300})' strides? mismatch at index \d+\. expected (?:[2-9]|\d{2,}), actual (?:[2-9]|\d{2,})\b"
+)
 DYNAMIC_BY_ITSELF = frozenset({"size_mismatch", "int_value", "float_value"})
 _KEY_SETS = pattern(r"dispatch key set mismatch\. expected DispatchKeySet\((?P<expected>[^)]*)\), actual DispatchKeySet\((?P<actual>[^)]*)\)")
 _DEVICES = frozenset({"CPU", "CUDA", "HIP", "XPU", "MPS", "HPU", "XLA", "MTIA", "Meta", "PrivateUse1", "IPU", "VE", "Lazy", "Vulkan", "FPGA", "MAIA"})
@@ -63,13 +68,16 @@ def decisive_first(reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:
 
     torch names for each cache entry the first guard that failed. What has two values only tells that an entry is of the other
     state; the new one was made because those of its own state did not fit either, and these fail on something else. Likewise an
-    entry of another dtype tells less than one of the same dtype and another stride.
+    entry of another dtype tells less than one of the same dtype and another stride, and an entry of another module of the class,
+    which torch before 2.5 compiles each for itself, tells nothing of those of this one.
     """
     if len(reasons) < 2:
         return reasons
     found = _nearest(reasons) if reasons[0].cause in _IN_TURN else None
     if reasons[0].cause in TWO_STATES:
         found = next((reason for reason in reasons if reason.cause not in TWO_STATES), None)
+    if is_of_another_instance(reasons[0]):
+        found = next((reason for reason in reasons if not is_of_another_instance(reason)), None)
     return reasons if found is None else (found, *(reason for reason in reasons if reason is not found))
 
 
@@ -87,6 +95,11 @@ def _nearest(reasons: tuple[Reason, ...]) -> Reason | None:
 def is_of_another_module(guard: Reason) -> bool:
     """True for a guard that fails when the code is called for another module of the same class: another part, or a parameter of another size."""
     return guard.cause in _OF_PARTS and _PART.match(guard.text) is not None and _HOOKS.search(guard.text) is None
+
+
+def is_of_another_instance(guard: Reason) -> bool:
+    """True for a guard that fails when a method is called of another object of the class."""
+    return _OTHER_SELF.match(guard.text) is not None
 
 
 def is_static_thrice(texts: Iterable[str]) -> bool:
@@ -127,7 +140,9 @@ def patterns_of(guards: Sequence[Reason], *, function: str | None, worst_process
         found.add("per_layer_index")
     elif len(guards) == 1 and cause == "container_length" and _counts_its_entry(guards[0]):
         found.add("growing_value")
-    is_dynamic = cause in DYNAMIC_BY_ITSELF or (cause == "closure_or_global" and all(map(_PASSED_NUMBER.match, texts)))
+    is_of_sizes = cause == "stride_mismatch" and all(map(OF_A_SIZE_BEHIND.match, texts))
+    found |= {"strides_of_sizes"} if is_of_sizes else set()
+    is_dynamic = cause in DYNAMIC_BY_ITSELF or is_of_sizes or (cause == "closure_or_global" and all(map(_PASSED_NUMBER.match, texts)))
     if is_dynamic and _are_first_steps(guards, worst_process) and not (len(texts) > 1 and "per_layer_index" in found):
         found.add("first_dynamic_step")
         if any(_TO_ZERO_OR_ONE.search(text) for text in texts):

@@ -82,6 +82,7 @@ PATTERNS = {
     "hinted": "torch's message says what to do",
     "setting_hinted": "torch's message names the setting that helps",
     "asserts": "the line of code is an assert",
+    "strides_of_sizes": "strides changed, neither from nor to 1, as torch before 2.5 prints a size that changed behind them",
     "sample_of_one": "an export was given a sample whose size is 1, which makes that dimension a constant",
     "asks_empty": "the line of code asks whether a tensor is empty",
     "branches": "the line of code branches on the number",

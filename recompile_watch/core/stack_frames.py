@@ -188,12 +188,13 @@ def code_at(message: bytes, frame: StackFrame) -> bytes:
     if not frame.line_no:
         return b""
     form = rb'File "%s", line %d, in [^\n]{1,200}\n[ \t]{1,80}([^\n]{1,200})' % (re.escape(frame.file.encode()), frame.line_no)
-    return next(reversed(re.findall(form, message)), b"")
+    found: list[bytes] = re.findall(form, message)
+    return found[-1] if found else b""
 
 
 def statement_at(message: bytes, stack: list[StackFrame]) -> dict[str, object]:
     """What the line of code at a break does, as a field of the event, where that decides. stack: the frame that broke."""
-    code = [found for frame in stack if (found := code_at(message, frame))][-1:]
+    code = [line for frame in stack if (line := code_at(message, frame))][-1:]
     found = next((name for line in code for name, form in _STATEMENTS if form.search(line) is not None), None)
     found = found or next((name for name, form in _IN_STACK if form.search(message) is not None), None)
     return {"statement": found} if found is not None else {}

@@ -11,7 +11,7 @@ from recompile_watch.core.evidence import broken_on, failure, shown
 from recompile_watch.core.groups import Group
 from recompile_watch.core.guard_lines import fixing_line
 from recompile_watch.core.late import pattern
-from recompile_watch.core.patterns import RESUMED, SHARED_WRAPPER, is_of_another_module
+from recompile_watch.core.patterns import OF_A_SIZE_BEHIND, RESUMED, SHARED_WRAPPER, is_of_another_instance, is_of_another_module
 from recompile_watch.core.stack_frames import is_of_a_library
 
 MAX_LINES = 4
@@ -162,11 +162,24 @@ def _recompile_means(group: Group, torch_version: tuple[int, int] | None) -> str
     if line is not None and newest is not None and (newest.cause == "size_mismatch" or group.last.extra.get("fixed_by")):
         what = "size" if newest.cause == "size_mismatch" else "number"
         return f"torch had made the {what} dynamic, and {line} fixes it: each {what} compiles again, up to the recompile limit."
+    if newest is not None and is_of_another_instance(newest):
+        return "Until 2.4 torch compiles a method for each module that it is called of; each has the recompile limit for itself."
+    if newest is not None and _is_of_sizes(newest, group):
+        return (
+            "torch before 2.5 prints a size that changed as the stride in front of it; it makes both dynamic after their first change, where it may."
+        )
     if newest is not None and _is_on_a_number(newest):
         return "Each side of a condition on a number that torch made dynamic needs a graph of its own, which is normal."
     if group.first.extra.get("derived"):
         return "torch began to compile it again, while calls waited; TORCH_LOGS did not have recompiles, so the log does not say why."
     return cause_means(newest.cause if newest is not None else "empty")
+
+
+def _is_of_sizes(guard: Reason, group: Group) -> bool:
+    """True for a stride that may stand for a size: of a torch of which the log tells that it is older than 2.5."""
+    torch = str(group.first.extra.get("torch") or "")
+    is_old = torch.startswith("<") or torch in ("2.0", "2.1", "2.2", "2.3", "2.4")
+    return guard.cause == "stride_mismatch" and is_old and OF_A_SIZE_BEHIND.match(guard.text) is not None
 
 
 def _is_on_a_number(guard: Reason) -> bool:
@@ -229,9 +242,12 @@ def _colon(text: str) -> str:
 def _recompile(group: Group) -> str:
     cause = group.first.reasons[0].cause if group.first.reasons else "empty"
     words = CAUSES.get(cause) or _reason(group) or cause.replace("_", " ")
-    if cause != "parameter_size" and group.first.reasons and is_of_another_module(group.first.reasons[0]):
+    newest = group.first.reasons[0] if group.first.reasons else None
+    if newest is not None and (is_of_another_instance(newest) or (cause != "parameter_size" and is_of_another_module(newest))):
         words = "another module of its class was called"
-    if group.first.reasons and _is_on_a_number(group.first.reasons[0]):
+    if newest is not None and _is_of_sizes(newest, group):
+        words = "a tensor's size, or its memory layout, changed"
+    if newest is not None and _is_on_a_number(newest):
         words = "a condition on a number turned out the other way"
     if group.first.extra.get("derived"):
         words = "the log does not say why"

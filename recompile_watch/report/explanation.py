@@ -4,6 +4,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 
 from recompile_watch.core.advice import Advice
+from recompile_watch.core.guard_lines import tensor_line
 from recompile_watch.core.models import MODES, Model, ModelSetting, caution_of, where_set
 from recompile_watch.core.remedies import PATTERNS, Case, Catalog, Look, Remedy
 from recompile_watch.core.rules import Ruleset
@@ -34,7 +35,7 @@ EXAMPLES = {
     "lr_line": "for group in optimizer.param_groups: group['lr'] = torch.tensor(group['lr'])  # once, right behind the optimizer",
     "keys": "# batch: the same keys in every call, in one order: mask always (a neutral tensor for a tensor: None is one more variant) or never",
     "own_number": "self.index",
-    "tensor_line": "self.index = torch.tensor(self.index)  # once, 0-dimensional (a buffer, where a module holds it); from then on self.index.fill_(value)",
+    "tensor_line": tensor_line("self.index") or "",
     "fixing": "app/model.py:13 (return self.layers[index](x))",
     "own_limit": "16", "fixed_at": "app/model.py:13 (if n not in self.tables:)",
     "clones": "y = y.clone()", "grad_line": "x = x.detach()  # where no gradient is wanted",
