@@ -6,7 +6,7 @@ from recompile_watch.cli import exit_status
 from recompile_watch.cli.output import write_result
 from recompile_watch.cli.parsing import nearest
 from recompile_watch.config import load_catalog, load_matcher, load_rules
-from recompile_watch.core.advice import Story, advise
+from recompile_watch.core.advice import advise
 from recompile_watch.core.analysis import Analysis, Facts
 from recompile_watch.core.causes import parse_reason
 from recompile_watch.core.engine import SourceEngine
@@ -16,6 +16,7 @@ from recompile_watch.core.models import COMPILED_MODES
 from recompile_watch.core.patterns import patterns_of
 from recompile_watch.core.remedies import Catalog
 from recompile_watch.core.rules import Ruleset
+from recompile_watch.core.story import Story
 from recompile_watch.core.times import TimeOptions
 from recompile_watch.core.versions import ANY_VERSION
 from recompile_watch.core.wording import CAUSES

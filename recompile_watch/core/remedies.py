@@ -25,7 +25,8 @@ PLACEHOLDERS = frozenset(
         "callee", "holder", "structure", "state_line", "dtype", "lr_line", "clones", "grad_line", "to_gpu", "operator", "reorder_line", "loggers",
         "module", "config_module",
         "broken_on", "buckets", "padded", "backend", "hint", "hinted_config", "hinted_env", "constraint_line", "check_line", "option_line",
-        "own_call", "compiled_at", "own_limit", "limit_key", "old_limit_key", "fixed_at", "fixing", "keys", "own_number", "tensor_line",
+        "own_call", "compiled_at", "own_limit", "limit_key", "old_limit_key", "fixed_at", "fixing", "keys", "own_number",
+        "tensor_line", "compiler_line", "triton_line",
     }
 )  # fmt: skip
 KINDS = ("env", "config", "kwarg", "code", "ops")

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from recompile_watch.core.advice import Advice, Story, remedied
+from recompile_watch.core.advice import Advice, remedied
 from recompile_watch.core.analysis import Analysis
 from recompile_watch.core.events import TORCH_KINDS, Event
 from recompile_watch.core.findings import Finding, group_key
@@ -12,6 +12,7 @@ from recompile_watch.core.incidents import Incident, Remembered, Words
 from recompile_watch.core.remedies import Catalog
 from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.signals import Signal
+from recompile_watch.core.story import Story
 from recompile_watch.core.versions import ANY_VERSION, exactly, version_of
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from itertools import chain
 
-from recompile_watch.core.advice import Story
 from recompile_watch.core.causes import parse_reason
 from recompile_watch.core.compile_id import entry_number
 from recompile_watch.core.events import Event, Reason, is_accumulated
@@ -25,6 +24,7 @@ from recompile_watch.core.patterns import (
 from recompile_watch.core.remedies import Catalog
 from recompile_watch.core.same import PAIR_BYTES
 from recompile_watch.core.sightings import text_or_none
+from recompile_watch.core.story import Story
 from recompile_watch.core.versions import VersionRange
 
 THREAD_LOCAL_SINCE = (2, 12)  # torch._dynamo.config overrides hold in the thread that made them

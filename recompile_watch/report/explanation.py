@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from recompile_watch.core.advice import Advice
 from recompile_watch.core.guard_lines import tensor_line
+from recompile_watch.core.installs import compiler_line, triton_line
 from recompile_watch.core.models import MODES, Model, ModelSetting, caution_of, where_set
 from recompile_watch.core.remedies import PATTERNS, Case, Catalog, Look, Remedy
 from recompile_watch.core.rules import Ruleset
@@ -35,6 +36,8 @@ EXAMPLES = {
     "lr_line": "for group in optimizer.param_groups: group['lr'] = torch.tensor(group['lr'])  # once, right behind the optimizer",
     "keys": "# batch: the same keys in every call, in one order: mask always (a neutral tensor for a tensor: None is one more variant) or never",
     "own_number": "self.index",
+    "compiler_line": compiler_line(windows=False),
+    "triton_line": triton_line(windows=False),
     "tensor_line": tensor_line("self.index") or "",
     "fixing": "app/model.py:13 (return self.layers[index](x))",
     "own_limit": "16", "fixed_at": "app/model.py:13 (if n not in self.tables:)",

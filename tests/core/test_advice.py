@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from recompile_watch.config import load_catalog
-from recompile_watch.core.advice import MAKERS, Advice, Story, advise
+from recompile_watch.core.advice import MAKERS, Advice, advise
 from recompile_watch.core.analysis import Analysis, Facts, SourceFacts
 from recompile_watch.core.causes import parse_reason
 from recompile_watch.core.errors import RuleError
@@ -17,6 +17,7 @@ from recompile_watch.core.findings import Finding
 from recompile_watch.core.guard_lines import code_name, rooted
 from recompile_watch.core.patterns import patterns_of
 from recompile_watch.core.remedies import PATTERNS, PLACEHOLDERS, parse_tables
+from recompile_watch.core.story import Story
 from recompile_watch.core.versions import ANY_VERSION, VersionRange, exactly
 from recompile_watch.core.wording import CAUSES
 from tests.conftest import ROOT, engine_events, rules

@@ -9,10 +9,10 @@ from tests.core.test_graph_breaks import findings, only
 OLD, NEW = "guards.py:2611", "guards.py:5396"  # lines of 2.4 and 2.13, which no other version has
 EXPORT = '  File "/venv/lib/python3.11/site-packages/torch/export/_trace.py", line 529, in _export_to_torch_ir\n    raise UserError(\n'
 VIOLATED = 'torch._dynamo.exc.UserError: Constraints violated (batch)! For more information, run with TORCH_LOGS="+dynamic".\n'
-CONFLICT = (
-    "ValueError: Found the following conflicts between user-specified ranges and inferred ranges from model tracing:\n"
-    "- Received user-specified dim hint Dim.DYNAMIC(min=None, max=None), but export 0/1 specialized due to hint of 1 for dimension inputs['x'].shape[0].\n"
-)
+CONFLICT = """\
+ValueError: Found the following conflicts between user-specified ranges and inferred ranges from model tracing:
+- Received user-specified dim hint Dim.DYNAMIC(min=None, max=None), but export 0/1 specialized due to hint of 1 for dimension x.shape[0].
+"""
 
 
 def recompiles(source: str, *reasons: str, function: str = "f") -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from recompile_watch.core.advice import Story, advise
+from recompile_watch.core.advice import advise
 from recompile_watch.core.causes import parse_reason
 from recompile_watch.core.findings import Finding
+from recompile_watch.core.story import Story
 from recompile_watch.core.versions import ANY_VERSION
 from tests.core.test_advice import CATALOG, GUARD, _block, _hit, _told
 
