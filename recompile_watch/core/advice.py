@@ -88,7 +88,7 @@ def remedied(keys: Iterable[str], story: Story, catalog: Catalog, torch: Version
     """The remedies of these keys, made exact for a finding."""
     words = _Words(story)
     found = (catalog.remedy(key, story.kind, torch) for key in keys)
-    advice = [made for remedy in found if remedy is not None and (made := _made(remedy, words)) is not None]
+    advice = [made for remedy in found if remedy is not None and not remedy.without & story.patterns and (made := _made(remedy, words)) is not None]
     return tuple(advice[:MAX_ADVICE])
 
 

@@ -84,6 +84,7 @@ PATTERNS = {
     "setting_hinted": "torch's message names the setting that helps",
     "asserts": "the line of code is an assert",
     "strides_of_sizes": "strides changed, neither from nor to 1, as torch before 2.5 prints a size that changed behind them",
+    "exported": "torch.export was to trace it",
     "sample_of_one": "an export was given a sample whose size is 1, which makes that dimension a constant",
     "asks_empty": "the line of code asks whether a tensor is empty",
     "branches": "the line of code branches on the number",
@@ -105,7 +106,7 @@ PATTERNS = {
 _TEXTS = ("title", "apply", "where", "expect", "caution")
 _REMEDY = {
     "key": str, "title": str, "kind": str, "apply": str, "where": str, "restart": bool, "expect": str, "torch": str, "caution": str,
-    "docs": str, "verified": str, "settings": list, "kinds": list,
+    "docs": str, "verified": str, "settings": list, "kinds": list, "without": list,
 }  # fmt: skip
 _CASE = {
     "id": str, "kinds": list, "causes": list, "patterns": list, "without": list, "stages": list, "reason": str, "function": str, "torch": str,
@@ -136,7 +137,7 @@ class Remedy:
     """One change that helps, in a range of torch versions.
 
     title, apply, where, expect, caution: texts with placeholders in braces. kind: one of ``KINDS``. kinds: the event
-    kinds it is meant for; empty for all. settings: what it sets, each in the table of settings.
+    kinds it is meant for; empty for all. without: patterns under which it does nothing. settings: what it sets, each in the table of settings.
     """
 
     key: str
@@ -153,6 +154,7 @@ class Remedy:
     docs: str | None = None
     settings: tuple[str, ...] = ()
     kinds: frozenset[str] = frozenset()
+    without: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,6 +275,7 @@ def _remedy(entry: dict[str, object]) -> Remedy:
     return Remedy(
         text["key"], text["title"], text["kind"], text["apply"], text["where"], text["expect"], versions, text["verified"], text["torch"],
         bool(entry.get("restart", False)), text.get("caution"), text.get("docs"), _list(entry, "settings"), frozenset(_list(entry, "kinds")),
+        frozenset(_list(entry, "without")),
     )  # fmt: skip
 
 

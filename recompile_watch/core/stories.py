@@ -312,6 +312,8 @@ class Stories:
         may_be_threads = self._torch.end is None or self._torch.end > THREAD_LOCAL_SINCE
         if group.has_raised:
             found.add("raised")
+        if group.first.extra.get("exported"):
+            found.add("exported")
         if group.key.kind == "compile_error" and group.first.extra.get("backend") not in (None, "inductor"):
             found.add("foreign_backend")
         limits = self._limits | (self._raised_limits if _cause(group) in _FINITE else frozenset())
