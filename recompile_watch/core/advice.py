@@ -308,7 +308,7 @@ MAKERS: dict[str, Callable[[Story], str | None]] = {
     "guard": lambda story: story.newest,
     "reason": lambda story: broken_call(story.reason),
     "attribute": _attribute,
-    "compiler_line": lambda story: compiler_line(windows=story.windows),
+    "compiler_line": lambda story: compiler_line(story.reason, windows=story.windows),
     "triton_line": lambda story: triton_line(windows=story.windows),
     "own_number": lambda story: own_number(_attribute(story)),
     "tensor_line": lambda story: tensor_line(own_number(_attribute(story))),

@@ -292,7 +292,8 @@ class Context:
         able = (one for one in nearest_first(self._announced, held) if one.rule == BUILT)
         built = next((one for one in able if is_command_of(held.event, one.event)), None)
         if built is not None:
-            built.event = built.event._replace(extra={**built.event.extra, "exception": held.event.extra.get("exception")})
+            raised = {name: held.event.extra[name] for name in ("exception", "called_from", "torch") if name in held.event.extra}
+            built.event = built.event._replace(extra={**built.event.extra, **raised})
         return built is not None
 
     def _drop_announced(self, held: Held) -> None:

@@ -8,6 +8,7 @@ _MSVC = (
     ' --includeRecommended"  # then start the process in the x64 Native Tools Command Prompt, which has cl on its PATH'
 )
 _PACKAGES = "apt-get install -y build-essential python3-dev  # or set CC and CXX to the compilers that are there"
+_HEADERS = "apt-get install -y python3-dev  # Python's headers, for the version that runs (python3.12-dev); the compiler is there"
 # Which triton torch's own metadata require for Linux; the wheels for Windows have triton's numbers.
 _TRITON_FOR_WINDOWS = (
     'pip install -U "triton-windows==3.2.*"  # of the triton that belongs to your torch: 3.0 or 3.1 for torch 2.4, 3.1 for 2.5, 3.2 for 2.6,'
@@ -21,9 +22,9 @@ def is_windows(*texts: str | None) -> bool:
     return any(text is not None and _OF_WINDOWS.search(text) is not None for text in texts)
 
 
-def compiler_line(*, windows: bool) -> str:
-    """What installs a C compiler."""
-    return _MSVC if windows else _PACKAGES
+def compiler_line(message: str, *, windows: bool) -> str:
+    """What installs a C compiler, or what the one that is there did not find."""
+    return _MSVC if windows else _HEADERS if "Python.h" in message else _PACKAGES
 
 
 def triton_line(*, windows: bool) -> str:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from recompile_watch.core.compile_id import without_attempt
 from recompile_watch.core.events import Event, is_accumulated
+from recompile_watch.core.exception_text import MAX_MESSAGE
 from recompile_watch.core.late import pattern
 
 HOLD_BYTES = 1 << 20  # the warning of a refused recompile follows at once; other ranks may print between
@@ -171,7 +172,8 @@ def is_raised_again(event: Event, logged: Event | None) -> bool:
 def is_command_of(event: Event, built: Event) -> bool:
     """True when the event is that a command failed whose compiler had said why."""
     message = str(event.extra.get("message") or "")
-    is_command = "Command '['" in message and "returned non-zero exit status" in message
+    is_cut = len(message) >= MAX_MESSAGE - 1  # a command may be longer than what an event keeps of a message
+    is_command = "Command '['" in message and ("returned non-zero exit status" in message or is_cut)
     return is_command and built.rank in (None, event.rank) and event.offset - built.offset < PAIR_BYTES
 
 

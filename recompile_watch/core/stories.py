@@ -179,6 +179,7 @@ class Stories:
         """What the log shows about the place of a break or a failure. call: the program's own line that leads there."""
         call = None if group.key.function is None else call  # the call of what is compiled
         found = {"own_call"} if call is not None else {"entered_package"} if self._entered_at(group, call) is not None else set()
+        found |= {"exported"} if group.first.extra.get("exported") else set()
         found |= {"lightning_step"} if _OF_LIGHTNING.search(call or "") else set()
         found |= {"training_step"} if group.key.kind == BREAK_KIND and group.first.file in self._training else set()
         is_often = group.key.kind == BREAK_KIND and len(self._broken.get(package_of(group.key.file) or "", [])) >= MANY_BREAKS
@@ -312,8 +313,6 @@ class Stories:
         may_be_threads = self._torch.end is None or self._torch.end > THREAD_LOCAL_SINCE
         if group.has_raised:
             found.add("raised")
-        if group.first.extra.get("exported"):
-            found.add("exported")
         if group.key.kind == "compile_error" and group.first.extra.get("backend") not in (None, "inductor"):
             found.add("foreign_backend")
         limits = self._limits | (self._raised_limits if _cause(group) in _FINITE else frozenset())

@@ -36,7 +36,7 @@ EXAMPLES = {
     "lr_line": "for group in optimizer.param_groups: group['lr'] = torch.tensor(group['lr'])  # once, right behind the optimizer",
     "keys": "# batch: the same keys in every call, in one order: mask always (a neutral tensor for a tensor: None is one more variant) or never",
     "own_number": "self.index",
-    "compiler_line": compiler_line(windows=False),
+    "compiler_line": compiler_line("", windows=False),
     "triton_line": triton_line(windows=False),
     "tensor_line": tensor_line("self.index") or "",
     "fixing": "app/model.py:13 (return self.layers[index](x))",

@@ -90,3 +90,29 @@ def test_what_torch_says_of_every_callable_is_left_out_of_the_advice() -> None:
         assert advice[0].remedy == remedy
         assert not any("Python builtin" in one.apply for one in advice)
         assert any(f"({name})" in one.apply for one in advice)
+
+
+@pytest.mark.parametrize(
+    ("home", "said", "command"),
+    [
+        ("/srv/bot", "Failed to find C compiler. Please specify via CC environment variable.", "apt-get install -y build-essential python3-dev"),
+        ("/srv/bot", "main.c:5:10: fatal error: Python.h: No such file or directory", "apt-get install -y python3-dev"),
+        ("D:\\bot", "Compiler: cl is not found.", "winget install"),
+        ("/srv/bot", "Compiler: cl is not found.", "winget install"),
+        ("/srv/bot", "Cannot find a working triton installation.", "pip uninstall -y triton"),
+        ("D:\\bot", "Cannot find a working triton installation.", 'pip install -U "triton-windows=='),
+    ],
+)
+def test_what_is_installed_is_that_of_the_system(home: str, said: str, command: str) -> None:
+    """torch's wheel for Windows requires no triton, and apt-get is not there."""
+    torch = f"{home}/venv/lib/python3.11/site-packages/torch".replace("/", "\\" if home[1] == ":" else "/")
+    log = f"""Traceback (most recent call last):
+  File "{home}/main.py", line 28, in generate
+    out = compiled(x)
+  File "{torch}/_dynamo/eval_frame.py", line 465, in _fn
+    return fn(*args, **kwargs)
+torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:
+RuntimeError: {said}
+"""
+    (finding,) = findings(log)
+    assert finding.advice[0].apply.startswith(command)

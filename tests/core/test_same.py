@@ -117,3 +117,22 @@ def test_the_notice_of_a_read_number_and_its_break_are_one() -> None:
     assert [(event["function"], event["line_no"]) for event in events] == [("remember", 19)]
     alone = events_of_bytes("\n".join([*lines[: len(said)], ""]).encode(), "torch.log")
     assert [event["kind"] for event in alone] == ["graph_break"]
+
+
+def test_a_long_command_that_failed_is_what_its_compiler_said() -> None:
+    """The end of the command, with the exit status, is beyond what an event keeps of a message."""
+    options = "', '".join(f"-I/opt/venv/lib/python3.10/site-packages/triton/backends/{name}/include" for name in ("nvidia", "amd", "xpu", "cpu"))
+    command = f"['/usr/bin/gcc', '/tmp/tmpd2k0lqw9/main.c', '-O3', '-o', '/tmp/tmpd2k0lqw9/cuda_utils.so', '{options}']"
+    log = f"""/tmp/tmpd2k0lqw9/main.c:5:10: fatal error: Python.h: No such file or directory
+    5 | #include <Python.h>
+      |          ^~~~~~~~~~
+compilation terminated.
+Traceback (most recent call last):
+{OWN}  File "{TORCH}/_dynamo/eval_frame.py", line 465, in _fn
+    return fn(*args, **kwargs)
+torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:
+CalledProcessError: Command '{command}' returned non-zero exit status 1.
+"""
+    (event,) = events_of_bytes(log.encode(), "torch.log")
+    assert (event["exception"], event["message"]) == ("BackendCompilerFailed", "fatal error: Python.h: No such file or directory")
+    assert event["called_from"] == "/srv/bot/main.py:10 in handle"
