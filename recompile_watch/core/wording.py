@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from recompile_watch.core.events import Reason
 from recompile_watch.core.evidence import broken_on, failure, shown
+from recompile_watch.core.exception_text import broken_call
 from recompile_watch.core.groups import Group
 from recompile_watch.core.guard_lines import fixing_line
 from recompile_watch.core.late import pattern
@@ -235,6 +236,10 @@ def _short(text: str) -> str:
     return text if len(text) <= _SUFFIX else text[: _SUFFIX - 1].rstrip() + "…"
 
 
+def _broken(group: Group) -> str:
+    return broken_on(_short(broken_call(group.first.reasons[0].text)) if group.first.reasons else "", group.first)
+
+
 def _colon(text: str) -> str:
     return f": {text}" if text else ""
 
@@ -355,7 +360,7 @@ _TITLES: dict[str, Callable[[Group], str]] = {
     "recompile_limit_hit": _limit_hit,
     "recompile_limit_error": _limit_error,
     "recompile_forbidden": lambda group: f"{_name(group)} needed a recompile {_FORBIDS[group.first.extra.get('ahead') is True]}",
-    "graph_break": lambda group: f"Graph break in {_name(group)}{_at_lines(group.lines)}{_colon(broken_on(_reason(group), group.first))}",
+    "graph_break": lambda group: f"Graph break in {_name(group)}{_at_lines(group.lines)}{_colon(_broken(group))}",
     "cudagraph_skip": _skip,
     "cudagraph_overwritten_error": _overwritten,
     "cudagraph_dynamic_shapes_warning": lambda group: f"CUDA graphs were recorded for {shown(group.values.get('distinct_sizes'))} different sizes",

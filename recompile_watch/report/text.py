@@ -187,11 +187,12 @@ class _Printer:
         table.add_column(width=_INDENT - 1, justify="right")
         table.add_column(ratio=2, no_wrap=True, overflow="ellipsis")
         table.add_column(ratio=1, no_wrap=True, overflow="ellipsis", style="dim")
+        room = (self._console.width - _INDENT - 2) // 3
         for block in notes[:_MAX_NOTES]:
             head = block.head
             said = "gone" if head.baseline == "gone" else f"{block.count}×"
             until = f"accepted until {head.accepted_until}" if head.accepted_until else ""
-            table.add_row(Text(said, style="dim"), Text(safe(title_of(block))), Text(until or where_text(head)))
+            table.add_row(Text(said, style="dim"), Text(safe(title_of(block))), Text(until or _end_of(where_text(head), room)))
         self._console.print(table)
         self._print_left_off(len(notes) - _MAX_NOTES, "note")
         if any(block.head.advice and not is_expected(block.head.advice) for block in notes):
@@ -264,3 +265,8 @@ def _evidence(finding: Finding) -> list[Evidence]:
 
 def _plural(count: int, word: str) -> str:
     return f"{count} {word}" if word == "critical" or count == 1 else f"{count} {word}s"
+
+
+def _end_of(place: str, room: int) -> str:
+    """A place that fits, with its line: what is left out stands in front."""
+    return place if len(place) <= room else f"…{place[len(place) - room + 1 :]}"
