@@ -62,11 +62,10 @@ class Context:
         self._waiting: dict[Process, Held] = {}
         self._announced: list[Held] = []
         self._last_failure = -PAIR_BYTES  # offset of the last failed compilation or graph break
-        self._logged: Event | None = None  # a failed guard that torch logged, and is about to raise
+        self._logged: Held | None = None  # a failed guard that torch logged, and is about to raise
         self._callers: dict[Process, Event] = {}  # of a traceback whose exception comes next: the line that calls
         self._raised: list[Raised] = []
-        self._handlers = Handlers()
-        self._starts = Starts()
+        self._handlers, self._starts = Handlers(), Starts()
         self._loading: dict[str, Event] = {}
         self._counters = CallCounters()
 
@@ -78,7 +77,7 @@ class Context:
             "held": [[event_state(item.event), item.rule, item.waits, item.drop, item.channel.decode("latin-1"), item.stack] for item in held],
             "announced": [index for index, item in enumerate(held) if any(item is one for one in self._announced)],
             "last_failure": self._last_failure,
-            "logged": None if self._logged is None else event_state(self._logged),
+            "logged": None if self._logged is None else event_state(self._logged.event),
             "callers": [[channel.decode("latin-1"), event_state(event)] for (channel, *_), event in self._callers.items()],
             "raised": [[one.process[0].decode("latin-1"), *one.process[1:], *one[1:]] for one in self._raised],
             **self._handlers.state(held),
@@ -102,7 +101,8 @@ class Context:
         self._starts.resume(state)
         self._announced = [held[index] for index in state["announced"]]
         self._last_failure = int(state["last_failure"])
-        self._logged = None if state.get("logged") is None else event_from_json(state["logged"])
+        logged = None if state.get("logged") is None else event_from_json(state["logged"])
+        self._logged = logged and next((one for one in held if one.event == logged), Held(logged, ""))
         callers = ((channel.encode("latin-1"), event_from_json(value)) for channel, value in state.get("callers", ()))
         self._callers = {(channel, event.rank, event.pid): event for channel, event in callers}
         raised = state.get("raised", ())
@@ -251,7 +251,7 @@ class Context:
             self._last_failure = self._last_failure if rule == REPORTED else event.offset  # each test that failed has one
             if is_tail:
                 return []
-        if event.kind == "compile_error" and (self._was_logged(event, rule) or self._was_built(held)):
+        if event.kind == "compile_error" and (self._was_logged(held) or self._was_built(held)):
             return []
         match event.kind:
             case "graph_break" | "compile_error" if is_followed(held) or may_follow(held):
@@ -280,12 +280,15 @@ class Context:
                 return [held, *self._from_gpu_memory(event)]
         return [held]
 
-    def _was_logged(self, event: Event, rule: str) -> bool:
-        """True for the exception of a failure that torch logged a moment ago; remembers what it logs."""
-        if rule.startswith(LOGGED):
-            self._logged = event
+    def _was_logged(self, held: Held) -> bool:
+        """True for the exception of a failure that torch logged a moment ago, which gets its place from it; remembers what it logs."""
+        if held.rule.startswith(LOGGED):
+            self._logged = held
             return False
-        return is_raised_again(event, self._logged)
+        if self._logged is None or not is_raised_again(held.event, self._logged.event):
+            return False
+        self._logged.placed_as(held.event)
+        return True
 
     def _was_built(self, held: Held) -> bool:
         """True for a command that failed when its compiler has said why: that is the event, with the exception that torch raised."""

@@ -69,6 +69,13 @@ class Held:
             extra = {**event.extra, **{name: value for name, value in told.items() if value is not None}}
             self.event = event._replace(function=caller.function, file=caller.file, line_no=caller.line_no, extra=extra)
 
+    def placed_as(self, raised: Event) -> None:
+        """Takes the place of the same failure when it is raised, where what was logged shows none."""
+        event = self.event
+        if event.file is None and event.function is None:
+            told = {name: raised.extra[name] for name in ("called_from", "entered_at", "in_backward", "exported") if name in raised.extra}
+            self.event = event._replace(function=raised.function, file=raised.file, line_no=raised.line_no, extra={**event.extra, **told})
+
     @property
     def process(self) -> Process:
         """Whose event it is, as far as the log tells."""
@@ -158,12 +165,12 @@ def _tells_of(event: Event, before: Event) -> bool:
     return before.time is not None and event.time in (None, before.time) and bool(said) and said[:SAME_WORDS] in again
 
 
-def is_raised_again(event: Event, logged: Event | None) -> bool:
+def is_raised_again(event: Event, logged: Event) -> bool:
     """True for the exception of a failure that torch logged when it happened: the same words, soon after.
 
     torch 2.8 prints 100 kB of the interpreter's own frames between the two.
     """
-    if logged is None or event.offset - logged.offset > HOLD_BYTES or event.rank not in (None, logged.rank):
+    if event.offset - logged.offset > HOLD_BYTES or event.rank not in (None, logged.rank):
         return False
     said, again = str(logged.extra.get("message") or ""), str(event.extra.get("message") or "")
     return bool(said) and said == again and event.extra.get("exception") == logged.extra.get("exception")

@@ -136,3 +136,16 @@ CalledProcessError: Command '{command}' returned non-zero exit status 1.
     (event,) = events_of_bytes(log.encode(), "torch.log")
     assert (event["exception"], event["message"]) == ("BackendCompilerFailed", "fatal error: Python.h: No such file or directory")
     assert event["called_from"] == "/srv/bot/main.py:10 in handle"
+
+
+def test_what_is_logged_has_the_place_of_what_is_raised() -> None:
+    """torch 2.6 logs a violated constraint without the program's code; the traceback that it raises behind shows who called."""
+    prefix = "E1123 19:07:49.334000 27504 torch/_guards.py:295] [0/0] "
+    violated = "torch.fx.experimental.symbolic_shapes.ConstraintViolationError: Constraints violated (L['tokens'].size()[1])!\n"
+    lines = ["Error while creating guard:\n", "Name: ''\n", "    Source: shape_env\n", "    Create Function: SHAPE_ENV\n", f"{HEAD.strip()}\n"]
+    logged = "".join(f"{prefix}{line}" for line in [*lines, f'  File "{TORCH}/_guards.py", line 293, in create\n', violated])
+    raised = f'{HEAD}{OWN}  File "{TORCH}/_dynamo/eval_frame.py", line 574, in _fn\n    return fn(*args, **kwargs)\n{violated}'
+    (event,) = events_of_bytes((logged + raised).encode(), "torch.log")
+    assert (event["compile_id"], event["called_from"]) == ("0/0", "/srv/bot/main.py:10 in handle")
+    (event,) = events_of_bytes(logged.encode(), "torch.log")
+    assert "called_from" not in event
