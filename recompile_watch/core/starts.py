@@ -33,7 +33,7 @@ class Starts:
     def is_news(self, held: Held) -> bool:
         """False for a start that is no recompile, or that says what another line said."""
         if held.rule != STARTED:
-            if held.event.kind == "recompile":
+            if held.event.kind == "recompile" and self._begun.get(held.process, {}) is not None:
                 self._keep(held.process, None)
             return True
         begun = self._begun.get(held.process, {})
