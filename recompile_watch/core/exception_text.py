@@ -62,11 +62,9 @@ def hint_of(message: str, exception: object = None) -> dict[str, object]:
 def broken_call(reason: str) -> str:
     """What broke the graph, for a sentence: the callable that torch names, without what it says of every callable, else the message."""
     name = _BROKEN_CALL.match(reason)
-    return (
-        (name["skipped"] or name["builtin"] or name["called"])
-        if name is not None
-        else reason.partition(" This function is either a Python builtin ")[0]
-    )
+    if name is None:
+        return reason.partition(" This function is either a Python builtin ")[0]
+    return name["skipped"] or name["builtin"] or name["called"]
 
 
 def _inner_first(text: str) -> str:

@@ -11,7 +11,7 @@ _PACKAGES = "apt-get install -y build-essential python3-dev  # or set CC and CXX
 _HEADERS = "apt-get install -y python3-dev  # Python's headers, for the version that runs (python3.12-dev); the compiler is there"
 # Which triton torch's own metadata require for Linux; the wheels for Windows have triton's numbers.
 _TRITON_FOR_WINDOWS = (
-    'pip install -U "triton-windows==3.2.*"  # of the triton that belongs to your torch: 3.0 or 3.1 for torch 2.4, 3.1 for 2.5, 3.2 for 2.6,'
+    'pip install -U "triton-windows==X.Y.*"  # X.Y: the triton that belongs to your torch: 3.0 or 3.1 for torch 2.4, 3.1 for 2.5, 3.2 for 2.6,'
     " 3.4 for 2.8, 3.6 for 2.11"
 )
 _TRITON = "pip uninstall -y triton pytorch-triton && pip install --force-reinstall --no-cache-dir torch  # torch's wheel requires its own triton"

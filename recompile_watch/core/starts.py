@@ -12,8 +12,8 @@ from recompile_watch.core.events import Event
 from recompile_watch.core.same import Held, Process
 
 STARTED = "torch.recompile.start"  # the rule for a compilation that begins
-MAX_PROCESSES = 256
-MAX_FRAMES = 4096
+MAX_PROCESSES = 64
+MAX_FRAMES = 1024
 
 
 class Starts:
@@ -24,11 +24,11 @@ class Starts:
 
     def state(self) -> list[list[object]]:
         """What later events depend on, as JSON values."""
-        return [[channel.decode("latin-1"), rank, pid, begun] for (channel, rank, pid), begun in self._begun.items()]
+        return [[channel.decode("latin-1"), rank, pid, begun and {**begun}] for (channel, rank, pid), begun in self._begun.items()]
 
     def resume(self, state: Mapping[str, Any]) -> None:
         """Goes on where an earlier reading stopped. Raises KeyError, TypeError or ValueError when it is no such state."""
-        self._begun = {(channel.encode("latin-1"), rank, pid): begun for channel, rank, pid, begun in state.get("begun", ())}
+        self._begun = {(channel.encode("latin-1"), rank, pid): begun and {**begun} for channel, rank, pid, begun in state.get("begun", ())}
 
     def is_news(self, held: Held) -> bool:
         """False for a start that is no recompile, or that says what another line said."""

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
+from recompile_watch.core.events import Event
+from recompile_watch.core.same import Held
+from recompile_watch.core.starts import STARTED, Starts
 from tests.conftest import DATA, events_of_bytes
 
 PLUS_DYNAMO = DATA / "torch" / "2.5.1" / "s01_kvcache_plusdynamo.log"
@@ -19,6 +23,10 @@ V1123 18:44:28.250000 77 torch/_dynamo/guards.py:2791] [0/1] [__recompiles]     
 
 def recompiles(text: bytes) -> list[dict[str, Any]]:
     return [event for event in events_of_bytes(text, "torch.log") if event["kind"] == "recompile"]
+
+
+def held(compile_id: str, rule: str = STARTED) -> Held:
+    return Held(Event("recompile", "torch.log", 1, 0, None, None, 77, compile_id, "f", "/srv/a.py", 3, (), False, {}), rule)
 
 
 def starts(*ids: str, pid: int = 77) -> bytes:
@@ -65,3 +73,17 @@ def test_a_block_without_an_id_tells_of_the_start_behind_it() -> None:
     start = b"[2023-11-23 18:46:11,149] [0/1] torch._dynamo.symbolic_convert: [INFO] Step 1: torchdynamo start tracing f /srv/a.py:3\n"
     assert [event.get("derived") for event in recompiles(start + block)] == [True, None]
     assert [event.get("derived") for event in recompiles(block + start)] == [None]
+
+
+def test_a_reading_that_goes_on_knows_what_was_told() -> None:
+    """A restarted watch: neither the same compilation again, nor a block's own start."""
+    for head, tail, expected in ((["0/0", "0/1"], ["0/1_1", "0/2"], ["0/2"]), (["0/0"], ["0/1"], ["0/1"])):
+        first, second = Starts(), Starts()
+        for one in head:
+            first.is_news(held(one))
+        second.resume(json.loads(json.dumps({"begun": first.state()})))
+        assert [one for one in tail if second.is_news(held(one))] == expected
+    printed, later = Starts(), Starts()
+    printed.is_news(held("0/1", rule="torch.recompile"))
+    later.resume(json.loads(json.dumps({"begun": printed.state()})))
+    assert not later.is_news(held("0/2"))
