@@ -116,3 +116,12 @@ RuntimeError: {said}
 """
     (finding,) = findings(log)
     assert finding.advice[0].apply.startswith(command)
+
+
+@pytest.mark.parametrize("name", ["torch._C._cuda_getDevice", "x.is_cuda"])
+def test_a_function_of_torchs_own_is_no_extension(name: str) -> None:
+    prefix = "V1123 19:09:13.885000 77 torch/_dynamo/symbolic_convert.py:435] [0/0] [__graph_breaks] "
+    said = f"Unsupported: Graph break due to unsupported builtin {name}. This function is"
+    log = f"{prefix}Graph break in user code at /srv/m.py:11\n{prefix}Reason: {said}\n"
+    finding = only(f'{log}{prefix}User code traceback:\n{prefix}  File "/srv/m.py", line 11, in apply\n{prefix}    out = call(q)\n')
+    assert finding.advice[0].remedy != "custom_op"
