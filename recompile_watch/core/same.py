@@ -197,8 +197,10 @@ def is_same_place(one: Event, other: Event) -> bool:
 
 def is_break_of(notice: Event, event: Event) -> bool:
     """True for the break that torch told of in a notice; until 2.5 the notice names no place."""
-    is_said = notice.file is None and notice.compile_id == event.compile_id and event.reasons[:1] and event.reasons[0].text.startswith("Tensor.item")
-    return event.kind == "graph_break" and (is_same_place(notice, event) or (bool(is_said) and event.offset - notice.offset < PAIR_BYTES))
+    if event.kind != "graph_break" or is_same_place(notice, event):
+        return event.kind == "graph_break"
+    is_said = any(reason.text.startswith("Tensor.item") for reason in event.reasons[:1])
+    return is_said and notice.file is None and notice.compile_id == event.compile_id and event.offset - notice.offset < PAIR_BYTES
 
 
 def is_refused_by(recompile: Event, hit: Event) -> bool:

@@ -161,9 +161,8 @@ def caused_by(message: bytes) -> StackFrame | None:
 
 def exported(message: bytes) -> dict[str, object]:
     """Whether torch.export was to trace the program, and whether with a sample whose size is 1, as fields of the event."""
-    if _SAMPLED.search(message) is not None:
-        return {"exported": True, "statement": "sample_of_one"} if _EXPORTS.search(message) is not None else {"statement": "sample_of_one"}
-    return {"exported": True} if _EXPORTS.search(message) is not None else {}
+    found: dict[str, object] = {"exported": True} if _EXPORTS.search(message) is not None else {}
+    return found | ({"statement": "sample_of_one"} if _SAMPLED.search(message) is not None else {})
 
 
 def stack_of(message: bytes) -> tuple[int, ...]:

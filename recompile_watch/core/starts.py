@@ -7,7 +7,7 @@ A block stands in front of the start that it is about, with its id (torch 2.2 to
 from collections.abc import Mapping
 from typing import Any
 
-from recompile_watch.core.compile_id import parse_compile_id, without_attempt
+from recompile_watch.core.compile_id import entry_number, without_attempt
 from recompile_watch.core.events import Event
 from recompile_watch.core.same import Held, Process
 
@@ -56,7 +56,5 @@ class Starts:
 
 def _place(event: Event) -> tuple[str, int] | None:
     """The frame of a compile id and the number of the compilation in it; None without an id."""
-    parsed = parse_compile_id(event.compile_id) if event.compile_id else None
-    if parsed is None or parsed.frame_compile is None or event.compile_id is None:
-        return None
-    return without_attempt(event.compile_id).rpartition("/")[0], parsed.frame_compile
+    entry = entry_number(event.compile_id)
+    return (without_attempt(event.compile_id).rpartition("/")[0], entry) if event.compile_id and entry >= 0 else None

@@ -13,7 +13,9 @@ from recompile_watch.core.groups import Group
 from recompile_watch.core.guard_lines import fixing_line
 from recompile_watch.core.late import pattern
 from recompile_watch.core.patterns import OF_A_SIZE_BEHIND, RESUMED, SHARED_WRAPPER, is_of_another_instance, is_of_another_module
+from recompile_watch.core.source_lines import BEFORE_LINES
 from recompile_watch.core.stack_frames import is_of_a_library
+from recompile_watch.core.versions import version_of
 
 MAX_LINES = 4
 _SUFFIX = 90
@@ -93,6 +95,7 @@ _AT_STAGE = {
 }
 _IN_BACKWARD = "The backward of what was compiled could not be made or run: backward() failed, unless the program catches it."
 _IN_EXPORT = "torch.export could not trace the program, or not state for which inputs it holds: nothing was exported."
+_SIZES_FIRST_SINCE = (2, 5)  # torch compares all sizes of a tensor before its strides
 _STATIC_SINCE = (2, 8)  # measured: 20 values make 4 graphs in torch 2.1 and 2.4, 2 in 2.6, and fill the limit from 2.8 on
 _FORBIDS = ("that the stance forbids", "and was compiled ahead of time")
 _DEFAULT_RECOMPILE = "Every new value of what this guard checks compiles again, up to the recompile limit; calls wait meanwhile."
@@ -179,7 +182,8 @@ def _recompile_means(group: Group, torch_version: tuple[int, int] | None) -> str
 def _is_of_sizes(guard: Reason, group: Group) -> bool:
     """True for a stride that may stand for a size: of a torch of which the log tells that it is older than 2.5."""
     torch = str(group.first.extra.get("torch") or "")
-    is_old = torch.startswith("<") or torch in ("2.0", "2.1", "2.2", "2.3", "2.4")
+    version = version_of(torch)
+    is_old = torch == BEFORE_LINES or (version is not None and version < _SIZES_FIRST_SINCE)
     return guard.cause == "stride_mismatch" and is_old and OF_A_SIZE_BEHIND.match(guard.text) is not None
 
 

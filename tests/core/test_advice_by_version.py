@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.core.test_graph_breaks import findings, only
+from tests.core.test_graph_breaks import findings, only, record
 
 OLD, NEW = "guards.py:2611", "guards.py:5396"  # lines of 2.4 and 2.13, which no other version has
 EXPORT = '  File "/venv/lib/python3.11/site-packages/torch/export/_trace.py", line 529, in _export_to_torch_ir\n    raise UserError(\n'
@@ -78,15 +78,17 @@ def test_an_export_with_a_sample_of_one(said: str) -> None:
     assert other.advice[0].remedy != "export_sample"
 
 
-def test_what_torch_says_of_every_callable_is_left_out_of_the_advice() -> None:
-    """torch 2.6 says 700 characters of any builtin."""
-    prefix = "V1123 19:09:13.885000 77 torch/_dynamo/symbolic_convert.py:435] [0/0] [__graph_breaks] "
+def refused(name: str) -> str:
+    """A break at a callable, as torch 2.6 tells of it: it says 700 characters of any builtin."""
     every = "This function is either a Python builtin (e.g. _warnings.warn) or a third-party C/C++ Python extension (perhaps created with pybind)."
+    said = f"Reason: Unsupported: Graph break due to unsupported builtin {name}. {every}"
+    stack = 'User code traceback:\n  File "/srv/m.py", line 11, in apply\n    out = call(q)'
+    return record(f"Graph break in user code at /srv/m.py:11\n{said}\n{stack}", "0/0")
+
+
+def test_what_torch_says_of_every_callable_is_left_out_of_the_advice() -> None:
     for name, remedy in (("_lsap.linear_sum_assignment", "exclude_from_compile"), ("my_flash_attn_cuda.varlen_fwd", "custom_op")):
-        log = (
-            f"{prefix}Graph break in user code at /srv/m.py:11\n{prefix}Reason: Unsupported: Graph break due to unsupported builtin {name}. {every}\n"
-        )
-        advice = only(f'{log}{prefix}User code traceback:\n{prefix}  File "/srv/m.py", line 11, in apply\n{prefix}    out = call(q)\n').advice
+        advice = only(refused(name)).advice
         assert advice[0].remedy == remedy
         assert not any("Python builtin" in one.apply for one in advice)
         assert any(f"({name})" in one.apply for one in advice)
@@ -120,8 +122,4 @@ RuntimeError: {said}
 
 @pytest.mark.parametrize("name", ["torch._C._cuda_getDevice", "x.is_cuda"])
 def test_a_function_of_torchs_own_is_no_extension(name: str) -> None:
-    prefix = "V1123 19:09:13.885000 77 torch/_dynamo/symbolic_convert.py:435] [0/0] [__graph_breaks] "
-    said = f"Unsupported: Graph break due to unsupported builtin {name}. This function is"
-    log = f"{prefix}Graph break in user code at /srv/m.py:11\n{prefix}Reason: {said}\n"
-    finding = only(f'{log}{prefix}User code traceback:\n{prefix}  File "/srv/m.py", line 11, in apply\n{prefix}    out = call(q)\n')
-    assert finding.advice[0].remedy != "custom_op"
+    assert only(refused(name)).advice[0].remedy != "custom_op"
