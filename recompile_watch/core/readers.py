@@ -13,7 +13,7 @@ from recompile_watch.core.prefix_grammar import GLOG
 from recompile_watch.core.records import Record
 from recompile_watch.core.rules import captures
 from recompile_watch.core.sightings import Fields, Sighting, cut_values, decode, sighting, text_or_none
-from recompile_watch.core.source_lines import torch_of_stack
+from recompile_watch.core.source_lines import torch_of_message
 from recompile_watch.core.stack_frames import (
     CALLER,
     called_from,
@@ -259,7 +259,7 @@ def _read_exception(source: str, reasons_of: Reasons, record: Record, fields: Fi
     elif fields.get("function") is None and fields.get("file") is None:
         cause = caused_by(record.sure_message())
         fields |= cause._asdict() if cause is not None else caller(record.sure_message())
-    fields |= backend_of(record.message()) | hint_of(decode(record.message()), name) | exported(record.message()) | torch_of_stack(record.message())
+    fields |= backend_of(record.message()) | hint_of(decode(record.message()), name) | exported(record.message()) | torch_of_message(record.message())
     seen = sighting(source, record, fields)
     return [seen._replace(rule=REPORTED) if is_report(record.texts[0]) else seen]
 
@@ -294,7 +294,7 @@ def _read_traceback(source: str, reasons_of: Reasons, record: Record, fields: Fi
     is_failure = failure is not None and (failure.exception is not None or _GUARD_MADE.search(record.head.torch) is None)
     if not is_failure and not record.gave_way:
         return []
-    told = {**caller(record.message()), **exported(record.message()), **torch_of_stack(record.message()), "stack": stack_of(record.message())}
+    told = {**caller(record.message()), **exported(record.message()), **torch_of_message(record.message()), "stack": stack_of(record.message())}
     calls = sighting(source, record, told)._replace(rule=CALLER)
     if failure is None or not is_failure:
         return [calls]

@@ -7,6 +7,7 @@ from recompile_watch.core.compile_id import without_attempt
 from recompile_watch.core.events import Event, is_accumulated
 from recompile_watch.core.exception_text import MAX_MESSAGE
 from recompile_watch.core.late import pattern
+from recompile_watch.core.source_lines import surer
 
 HOLD_BYTES = 1 << 20  # the warning of a refused recompile follows at once; other ranks may print between
 PAIR_BYTES = 1 << 16
@@ -63,8 +64,9 @@ class Held:
         stack = told.pop("stack", None)
         self.stack = stack if isinstance(stack, tuple) else ()
         if event.kind in FAILURES:
-            anyhow: dict[str, object] = {name: told[name] for name in ("exported", "torch") if name in told}
-            event = self.event = event._replace(extra={**anyhow, **event.extra}) if anyhow else event
+            torch = surer(event.extra.get("torch"), told.get("torch"))
+            anyhow: dict[str, object] = {"exported": told.get("exported"), **event.extra, "torch": torch}
+            event = self.event = event._replace(extra={name: value for name, value in anyhow.items() if value is not None or name in event.extra})
         if event.kind in FAILURES and event.file is None and event.function is None and event.offset - caller.offset < PAIR_BYTES:
             extra = {**event.extra, **{name: value for name, value in told.items() if value is not None}}
             self.event = event._replace(function=caller.function, file=caller.file, line_no=caller.line_no, extra=extra)

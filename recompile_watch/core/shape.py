@@ -48,6 +48,13 @@ _WHOLE = pattern(
     rb"|torch\._dynamo hit config\.\w+ \(\d+\)$|function: '[^']+' \(\S+:\d+\)$|File \"\S+\", line \d+, in \S+$"
     rb"|[Ss]kipping cudagraphs due to \S[^\n]* Found from : ?$"
 )
+# How a message of torch's ends that is a line of its own: nothing tells that it goes on with the program's line behind it.
+_CLOSED = pattern(
+    rb"[\"']\)$|\(\d+ instances\)$|___\w+\([^()\n]*\)$|  # [^\n]* in [\w<>]+\)$|\bactual (?:-?\w+|DispatchKeySet\([^()\n]*\))$"
+    rb"|(?:[=!<>]=|[<>]|\bis(?: not)?) (?:-?[\d.]+|True|False|None|'[^']*'|\"[^\"]*\")$|GLOBAL_STATE changed: [\w ]+$"
+    rb"|skipping cudagraphs due to (?:multiple devices|mutated inputs|cpu device|dynamic shapes|incompatible ops|complex memory overlap)$"
+    rb"|  # [^\n]*\.py:\d+ in [\w<>]+$"
+)
 # Words of torch's, and the bot's header, that stand together wherever they stand: what lies between two lines of them was broken there.
 _TOGETHER = pattern(
     rb"Unable to hit fast path of CUDAGraphs because|because of pending, uninvoked backwards|outputs from a previous step still require backward"
@@ -220,7 +227,9 @@ def _wrapping(lines: list[bytes], longest: int, begins: "re.Pattern[bytes]") -> 
     if hard != words or either > 1:
         return longest, words > hard
     bare_next = [
-        bool(after.strip() or (after and width_of(line) == longest)) and not _is_another(begins, line, after)  # the rest of a padded line is blank
+        bool(after.strip() or (after and width_of(line) == longest))  # the rest of a padded line is blank
+        and not _is_another(begins, line, after)
+        and _CLOSED.search(line) is None
         for line, after in pairwise(lines)
     ]
     broken = [i for i, bare in enumerate(bare_next) if bare and begins.match(lines[i]) and not lines[i].endswith(b"}")]

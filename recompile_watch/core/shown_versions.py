@@ -5,8 +5,7 @@ from collections.abc import Collection
 from recompile_watch.core.findings import LIMIT_KIND
 from recompile_watch.core.groups import Group
 from recompile_watch.core.late import pattern
-from recompile_watch.core.source_lines import BEFORE_LINES
-from recompile_watch.core.versions import ANY_VERSION, Version, VersionRange, exactly, version_of
+from recompile_watch.core.versions import ANY_VERSION, Version, VersionRange, exactly, version_of, version_range
 
 # A guard on a local: torch before 2.7 wraps it, L['x'].
 _NEW_SOURCE = pattern(
@@ -37,7 +36,7 @@ def shown_versions(groups: Collection[Group]) -> VersionRange:
     by_line = {str(found) for group in groups for event in (group.first, group.last) if (found := event.extra.get("torch")) is not None}
     shown = [_range(text) for text in by_line]
     if shown and all(one.overlaps(other) for one in shown for other in shown):
-        return VersionRange(max(one.first for one in shown), min(one.end for one in shown if one.end is not None))
+        return VersionRange(max(one.first for one in shown), min((one.end for one in shown if one.end is not None), default=None))
     names = {str(group.values.get("limit_name")) for group in groups}
     if any("recompile_limit" in name for name in names):
         return VersionRange((2, 7), None)
@@ -60,6 +59,6 @@ def _has_new_source(group: Group) -> bool:
 
 
 def _range(text: str) -> VersionRange:
-    """``2.13``, or the versions before those whose prefixes name lines."""
+    """``2.13``; or a bound, ``<2.3`` or ``>=2.7``."""
     version = version_of(text)
-    return VersionRange((2, 0), (2, 3)) if text == BEFORE_LINES or version is None else exactly(version)
+    return exactly(version) if version is not None else version_range(text if text.startswith(">=") else f">=2.0,{text}") or ANY_VERSION

@@ -8,7 +8,7 @@ from recompile_watch.core.events import EXTRA_FIELDS, Event, Reason
 from recompile_watch.core.prefix_grammar import Stamp
 from recompile_watch.core.records import Record
 from recompile_watch.core.rules import Rule, captures, ends_of
-from recompile_watch.core.source_lines import torch_of
+from recompile_watch.core.source_lines import surer, torch_of
 
 Fields = dict[str, object]
 _NUMBERS = frozenset({"int", "float", "optional_float"})
@@ -75,7 +75,7 @@ def sighting(
     line_no = fields.get("line_no")
     extra = extra_fields(rule, fields)
     if head.torch and (version := torch_of(head.torch)) is not None:
-        extra["torch"] = version
+        extra["torch"] = surer(version, extra.get("torch"))
     rank = head.rank if record.rank is None else record.rank
     event = Event(
         rule.event, source, line, offset, None, rank, head.pid, text_or_none(compile_id), text_or_none(fields.get("function")),

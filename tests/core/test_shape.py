@@ -89,3 +89,34 @@ def test_a_broken_header_of_the_bot_is_put_together(width: int) -> None:
     events = engine_events([("\n".join(wrapped) + "\n").encode()])
     assert [(event.kind, event.time) for event in events] == [(kind, "2025-12-09T20:01:06+00:00") for kind in ("plan", "strategy_return")]
     assert events[0].extra["picks"] == plan.split(" | ")[1]
+
+
+ALONE = {  # messages of one line, or whose last line tells its end
+    "skip": (
+        "V1123 10:00:0{i}.927000 27284 torch/_inductor/cudagraph_utils.py:201] [0/{i}] [__cudagraphs] skipping cudagraphs due to mutated inputs"
+        " (2 instances)\n"
+    ),
+    "old skip": "[2023-11-23 21:56:5{i},425] torch._inductor.utils: [WARNING] skipping cudagraphs due to multiple devices\n",
+    "tuple": (
+        "[2023-11-23 21:56:59,{i}59] torch._dynamo.convert_frame.__recompiles: [DEBUG] ('Recompiling function step in /srv/m.py:5', "
+        "\"triggered by the following guard failure: L['start'] == {i}\")\n"
+    ),
+    "block": (
+        "V1123 19:07:0{i}.927000 27284 torch/_dynamo/guards.py:3508] [0/{i}] [__recompiles] Recompiling function forward in /srv/m.py:16\n"
+        "V1123 19:07:0{i}.927000 27284 torch/_dynamo/guards.py:3508] [0/{i}] [__recompiles]     triggered by the following guard failure(s):\n"
+        "V1123 19:07:0{i}.927000 27284 torch/_dynamo/guards.py:3508] [0/{i}] [__recompiles]     - 0/0: tensor 'x' size mismatch at index 0. "
+        "expected 3{i}, actual 30\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("own", ["{i}\n", "step {i} loss 0.{i}\n", "{i} done\n", "Epoch {i}: x\n", "saved.\n", "tensor([[0.{i}, 0.{i}]])\n"])
+@pytest.mark.parametrize("other", ALONE)
+@pytest.mark.parametrize("kind", ALONE)
+def test_the_programs_own_lines_are_no_rests_of_messages(kind: str, other: str, own: str) -> None:
+    """Messages of one template are of one width, as if a terminal had broken them there; each ends where it is whole."""
+    messages = [ALONE[kind], ALONE[other]] if kind != other else [ALONE[kind]]
+    told = [message.format(i=i) for i in range(1, 8) for message in messages]
+    alone = [event.reasons for message in told for event in engine_events([message.encode()])]
+    log = "".join(message.format(i=i) + own.format(i=i) for i in range(1, 8) for message in messages)
+    assert [event.reasons for event in engine_events([log.encode()])] == alone != []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recompile_watch.core.source_lines import torch_of, torch_of_stack
+from recompile_watch.core.source_lines import torch_of, torch_of_message
 from tests.conftest import events_of_bytes
 from tests.core.test_graph_breaks import findings
 
@@ -25,6 +25,7 @@ LIMIT = (
         ("V1122 11:15:31.432000 15922 torch/_dynamo/guards.py:5397] [0/1] [__recompiles] ", None),  # a build between two releases
         ("W1122 11:15:31.432000 15922 torch/_dynamo/convert_frame.py:5396] [0/1] ", None),
         ("[2023-11-23 16:09:13,395] torch._dynamo.convert_frame: [WARNING] ", "<2.3"),
+        ("[2023-11-23 21:56:59,425] torch._dynamo.convert_frame.__recompiles: [DEBUG] ", "2.1"),
         ("[2024-02-29 19:44:37,740] [43/0_1] torch._guards: [ERROR] ", None),
         ("", None),
     ],
@@ -55,7 +56,37 @@ def test_a_traceback_tells_the_version_that_it_went_through(frames: list[tuple[i
     log = f'Traceback (most recent call last):\n  File "/srv/m.py", line 9, in main\n    f(x)\n{stack}torch._dynamo.exc.Unsupported: generic_jump\n'
     (event,) = events_of_bytes(log.encode(), "-")
     assert event.get("torch") == version
-    assert torch_of_stack(stack.encode().replace(b"/", b"\\")) == ({} if version is None else {"torch": version})
+    assert torch_of_message(stack.encode().replace(b"/", b"\\")) == ({} if version is None else {"torch": version})
+
+
+TORCH = "/v/lib/python3.11/site-packages/torch/"
+TAIL = """torch._dynamo.exc.Unsupported: {said}
+
+from user code:
+   File "/srv/m.py", line 24, in forward
+    logger.info("text")
+
+{words}
+"""
+
+
+@pytest.mark.parametrize(
+    ("frames", "said", "words", "version"),
+    [
+        (f'  File "{TORCH}_dynamo/exc.py", line 172, in unimplemented\n    raise Unsupported(msg)\n', "call_function x", "", "2.1"),
+        (f'  File "{TORCH}_dynamo/symbolic_convert.py", line 1267, in step\n    self.dispatch_table[inst.opcode](self, inst)\n', "x", "", "2.8"),
+        ("", "call_function x", 'Set TORCH_LOGS="+dynamo" and TORCHDYNAMO_VERBOSE=1 for more information', "<2.7"),
+        ("", "inline in skipfiles: Logger.info  | info /usr/lib/python3.11/logging/__init__.py", "", "<2.7"),
+        ("", "Data-dependent branching\n  Developer debug context: attempted to jump with TensorVariable()", "", ">=2.7"),
+        ("", "Unsupported Tensor.item() call with capture_scalar_outputs=False\n  Developer debug context: item", "", ">=2.8"),
+        ("", "call_function x", "", None),
+    ],
+)
+def test_the_tail_of_a_failure_tells_the_version(frames: str, said: str, words: str, version: str | None) -> None:
+    """People paste the end alone: the line of torch that raised, or the words of 2.7's new form."""
+    log = ("Traceback (most recent call last):\n" if frames else "") + frames + TAIL.format(said=said, words=words)
+    (event,) = events_of_bytes(log.encode(), "-")
+    assert (event["kind"], event.get("torch")) == ("compile_error", version)
 
 
 @pytest.mark.parametrize(
