@@ -1035,6 +1035,59 @@ def logged(after):
 
 
 @scenario
+def logged_outside(after):
+    """Behind the question the call is no part of the graph."""
+    logger = logging.getLogger("scenario")
+
+    def talkative(x):
+        if not after or not torch.compiler.is_compiling():
+            logger.info("half-way, %s", x.shape)
+        return x * 2
+
+    run = compiled(talkative)
+    x = torch.ones(4)
+    yield run(x), x * 2
+
+
+@scenario
+def repeated(after):
+    """A length regulator: how long the result is stands in a tensor."""
+    repeats = torch.tensor([3, 2, 4])
+
+    def regulated(x, total):
+        out = torch.repeat_interleave(x, repeats, dim=0, **({"output_size": total} if after else {}))
+        return out * 2
+
+    run = compiled(regulated)
+    x = torch.rand(3, 4)
+    yield run(x, 9), torch.repeat_interleave(x, repeats, dim=0) * 2
+
+
+class Padded(torch.nn.Module):
+    """A layer of an audio codec: what it pads follows from its stride."""
+
+    def __init__(self, as_python):
+        super().__init__()
+        if as_python:
+            self.stride = 4
+        else:
+            self.register_buffer("stride", torch.tensor(4))
+
+    def forward(self, x):
+        extra = self.stride - x.shape[-1] % self.stride
+        if extra <= 1:
+            x = torch.nn.functional.pad(x, (0, 1))
+        return x * 2
+
+
+@scenario
+def size_in_a_buffer(after):
+    run = torch.compile(Padded(as_python=after), backend="eager")
+    x = torch.rand(2, 7)
+    yield run(x), Padded(as_python=True)(x)
+
+
+@scenario
 def printed(after):
     if after:
         torch._dynamo.config.reorderable_logging_functions.add(print)

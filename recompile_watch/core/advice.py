@@ -58,6 +58,7 @@ _OF_MODULES = frozenset({"forward", "__call__", "_call_impl", "_wrapped_call_imp
 _GRAPH_INPUT = pattern(r"\b(?:arg|primals_)\d+")
 _EXPRESSION = pattern(r"[\w.\[\]'\"(), +*/%<>=!-]{1,200}")  # one line of code at most, whoever wrote the log
 _LENGTH = pattern(r"(?:not )?len\((?P<source>[^()\n]{1,200})\) [!=<>]")
+_ASSIGNED = pattern(r"Mutating module attribute (?P<name>\w{1,80}) during export")
 _NUMBER_FOR_TENSOR = pattern(rf"expected type of '(?P<source>.+)' {TENSOR_EXPECTED}<class '(?:float|int|bool|complex)'>")
 
 
@@ -180,6 +181,8 @@ def _holder(story: Story) -> str:
 
 
 def _attribute(story: Story) -> str | None:
+    if (assigned := _ASSIGNED.search(story.reason)) is not None:
+        return assigned["name"]
     number = _NUMBER_FOR_TENSOR.match(story.newest)
     length = _LENGTH.match(story.newest)
     source = number["source"] if number is not None else length["source"] if length is not None else source_text(story.newest)

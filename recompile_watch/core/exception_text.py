@@ -52,6 +52,9 @@ def hint_of(message: str, exception: object = None) -> dict[str, object]:
 
     Its first hint that begins with a deed; of an exception else the sentence of its text that asks for something.
     """
+    derived = _DERIVED.findall(message)
+    if derived:
+        return {"hint": "; ".join(dict.fromkeys(derived))[:_MAX_HINT]}
     hint = _HINT.search(message)
     if hint is None and isinstance(exception, str):
         said = message.rpartition(f"{exception}: ")[2].partition("from user code:")[0]
@@ -79,6 +82,9 @@ _BROKEN_CALL = pattern(
     r"|call_function BuiltinVariable\((?P<called>\w{1,80})\) "
     r"|Graph break due to unsupported builtin (?P<builtin>[\w.<>]{1,300}?)\.(?: |$))"
 )
+# A multiple that torch.export suggests for a dimension: ``height = 8*_height``.
+_DERIVED = pattern(r"(?m)^[> \t]{0,40}([A-Za-z]\w{0,60} = \d{1,6}\*_\w{1,60})[ \t]*\r?$")
+_MAX_HINT = 280
 _MAX_SAID = 2000  # characters of an exception's text in which something may be asked for
 # A hint whose line ends in a blank goes on below it.
 _HINT = pattern(

@@ -52,7 +52,7 @@ _STATES = (
     ("deterministic_algorithms_warn_only", _WARN_ONLY),
     ("deterministic_algorithms", _DETERMINISTIC),
     ("matmul_precision", "torch.set_float32_matmul_precision('high')"),
-    ("tf32", "torch.set_float32_matmul_precision('high')"),
+    ("tf32", "torch.backends.cuda.matmul.allow_tf32 = True"),
     ("CURRENT_DEVICE", "torch.set_default_device('cuda')"),
 )
 _MAX_CODE = 60
@@ -120,6 +120,10 @@ _STRUCTURE = tuple(
         (
             r"len\((?:L\[')?kwargs(?:'\])?\) ",
             "# pass the same keyword arguments in every call, never leave one out: a neutral tensor where others pass one, None where none ever does",
+        ),
+        (
+            r"(?:not )?len\((?P<name>(?:L\['self'\]|self)\..+)\) (?:==|!=|<|<=|>|>=) |not (?P<left>(?:L\['self'\]|self)\.[\w.\[\]'\"]+)$",
+            "# {name}: return what the compiled code appends, and append it outside; or one stacked tensor with a mask, filled in place",
         ),
         (
             r"(?:not )?len\((?P<name>.+)\) (?:==|!=|<|<=|>|>=) |not (?P<left>[\w.\[\]'\"]+)$",

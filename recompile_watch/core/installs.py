@@ -8,6 +8,10 @@ _MSVC = (
     ' --includeRecommended"  # then start the process in the x64 Native Tools Command Prompt, which has cl on its PATH'
 )
 _PACKAGES = "apt-get install -y build-essential python3-dev  # or set CC and CXX to the compilers that are there"
+_OPENMP = "brew install libomp  # on a Mac, or: conda install llvm-openmp; with clang on Linux: apt-get install -y libomp-dev; the compiler is there"
+_LACKS_OPENMP = pattern(
+    r"'omp\.h' file not found|\bomp\.h: No such file|unsupported option '-fopenmp'|(?:library not found for|cannot find) -l[gi]?omp\b"
+)
 _HEADERS = "apt-get install -y python3-dev  # Python's headers, for the version that runs (python3.12-dev); the compiler is there"
 # Which triton torch's own metadata require for Linux; the wheels for Windows have triton's numbers.
 _TRITON_FOR_WINDOWS = (
@@ -24,7 +28,9 @@ def is_windows(*texts: str | None) -> bool:
 
 def compiler_line(message: str, *, windows: bool) -> str:
     """What installs a C compiler, or what the one that is there did not find."""
-    return _MSVC if windows else _HEADERS if "Python.h" in message else _PACKAGES
+    if windows:
+        return _MSVC
+    return _OPENMP if _LACKS_OPENMP.search(message) is not None else _HEADERS if "Python.h" in message else _PACKAGES
 
 
 def triton_line(*, windows: bool) -> str:

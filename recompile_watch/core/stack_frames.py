@@ -62,6 +62,8 @@ _STATEMENTS = (
     ("exchanges_objects", pattern(rb"\b(?:all_)?gather_object\(|\b(?:broadcast|scatter|send|recv)_object_list\(")),  # of torch.distributed
 )
 
+_INPUT = pattern(rb": graph input \((\w{1,300})\)")  # from what torch 2.12 and later say a branch's condition is computed
+
 # What the whole stack tells: a keyword that the program gave torch's own code, or an autograd.Function.
 _IN_STACK = (
     ("checks_arguments", pattern(rb"[\\/]torch[\\/]distributions[\\/]\w+\.py\b")),
@@ -195,5 +197,8 @@ def statement_at(message: bytes, stack: list[StackFrame]) -> dict[str, object]:
     """What the line of code at a break does, as a field of the event, where that decides. stack: the frame that broke."""
     code = [line for frame in stack if (line := code_at(message, frame))][-1:]
     found = next((name for line in code for name, form in _STATEMENTS if form.search(line) is not None), None)
+    inputs = set(_INPUT.findall(message))
+    if inputs and all(b"_buffers_" in name for name in inputs):
+        found = "asks_buffers"
     found = found or next((name for name, form in _IN_STACK if form.search(message) is not None), None)
     return {"statement": found} if found is not None else {}

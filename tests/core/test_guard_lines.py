@@ -178,7 +178,7 @@ def test_what_to_change_about_an_object(guard: str, start: str) -> None:
         ("GLOBAL_STATE changed: default_dtype", "torch.set_default_dtype("),
         (
             "GLOBAL_STATE changed: deterministic_algorithms deterministic_algorithms_warn_only allow_tf32 ",
-            "torch.use_deterministic_algorithms(True, warn_only=True); torch.set_float32_matmul_precision('high')  # once",
+            "torch.use_deterministic_algorithms(True, warn_only=True); torch.backends.cuda.matmul.allow_tf32 = True  # once",
         ),
         ("GLOBAL_STATE changed: num_threads default_dtype", "torch.set_num_threads(N); torch.set_default_dtype(torch.float32)  # once"),
         ("___check_torch_function_mode_stack()", "# torch.device(...)"),

@@ -1,0 +1,120 @@
+"""Tests of the first advice on failures and graph breaks: one excerpt for each cause that only its words tell from its neighbours."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.core.test_graph_breaks import findings
+
+TAIL = '\nfrom user code:\n   File "/srv/m.py", line 27, in forward\n    {code}\n'
+BREAK = """\
+V1123 21:58:36.622000 28050 torch/_dynamo/symbolic_convert.py:{line}] [0/0] [__graph_breaks] Graph break in user code at /srv/m.py:30
+V1123 21:58:36.622000 28050 torch/_dynamo/symbolic_convert.py:{line}] [0/0] [__graph_breaks] {reason}
+V1123 21:58:36.622000 28050 torch/_dynamo/symbolic_convert.py:{line}] [0/0] [__graph_breaks] User code traceback:
+V1123 21:58:36.622000 28050 torch/_dynamo/symbolic_convert.py:{line}] [0/0] [__graph_breaks]   File "/srv/m.py", line 30, in forward
+V1123 21:58:36.622000 28050 torch/_dynamo/symbolic_convert.py:{line}] [0/0] [__graph_breaks]     {code}
+"""
+CHAIN = """\
+Data-dependent branching
+  Explanation: Detected data-dependent branching. Dynamo does not support tracing dynamic control flow.
+
+      The branch condition involves a tensor computed as follows:
+        # File "/srv/m.py", line 19, in forward, code: n = (length + {first}) / self.stride
+        l_0: graph input ({first_input})
+        l_1: graph input (L_self_modules_layers_modules_0_buffers_stride_)
+"""
+CONSTRAINT = """\
+torch._dynamo.exc.UserError: Constraints violated (height)! For more information, run with TORCH_LOGS="+dynamic".
+  - Not all values of height = L['x'].size()[2] in the specified range 32 <= height <= 1024 satisfy the generated guard Eq(L['x'].size()[2], 8).
+
+Suggested fixes:
+  {fix}
+"""
+
+
+def prefixed(text: str) -> str:
+    prefix = "V1123 21:58:36.622000 28050 torch/_dynamo/symbolic_convert.py:5124] [0/0] [__graph_breaks] "
+    head = f"{prefix}Graph break in user code at /srv/m.py:30\n{prefix}Graph Break Reason: "
+    return head + "\n".join(line if at == 0 else prefix + line for at, line in enumerate(text.splitlines())) + "\n"
+
+
+def unsupported(said: str, code: str, words: str = "") -> str:
+    return f"torch._dynamo.exc.Unsupported: {said}\n{TAIL.format(code=code)}\n{words}\n"
+
+
+LOGGER = "logger.info('text')"
+OLD_WORDS = 'Set TORCH_LOGS="+dynamo" and TORCHDYNAMO_VERBOSE=1 for more information'
+OF_21 = '  File "/venv/torch/_dynamo/exc.py", line 172, in unimplemented\n    raise Unsupported(msg)\n'
+GREP = "Reason: Unsupported: 'skip function grad in file /venv/lib/python3.11/site-packages/torch/autograd/__init__.py'"
+REPEAT = "Reason: Unsupported: dynamic shape operator: aten.repeat_interleave.Tensor; to enable, set it"
+PTXAS = "torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:\nRuntimeError: Internal Triton PTX codegen error\n`ptxas` stderr:\n"
+CPP = "torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:\nCppCompileError: C++ compile error\n\nOutput:\n"
+
+
+@pytest.mark.parametrize(
+    ("log", "first", "words"),
+    [
+        (OF_21 + unsupported("inline in skipfiles: Logger.info  | info /usr/lib/logging/__init__.py", LOGGER), "log_outside", "torch._dynamo.is_"),
+        (unsupported("Logger not supported for non-export cases", LOGGER, OLD_WORDS), "ignore_logging", "ignore_logger_methods"),
+        (unsupported("x", LOGGER, OLD_WORDS), "remove_graph_break", ""),
+        (BREAK.format(line=442, reason=GREP, code="f = torch.autograd.grad(e, pos)[0]"), "functional_grad", "torch.func.grad"),
+        (BREAK.format(line=442, reason=REPEAT, code="y = torch.repeat_interleave(x, n)"), "output_size", "output_size=total"),
+        (prefixed(CHAIN.format(first="self.pad", first_input="L_self_modules_layers_modules_0_buffers_pad_")), "numbers_as_python", "self.stride"),
+        (prefixed(CHAIN.format(first="x", first_input="L_x_")), "branch_as_tensor", "torch.where"),
+        (CONSTRAINT.format(fix="height = 8*_height"), "export_derived_dim", "height = 8*_height"),
+        (CONSTRAINT.format(fix="height = 8"), "export_dim", "Dim.AUTO"),
+        (
+            "AssertionError: Mutating module attribute k_cache during export.\n" + TAIL.format(code="self.k_cache = k"),
+            "buffer_in_place",
+            "self.k_cache.copy_",
+        ),
+        (
+            "torch._dynamo.exc.AttributeMutationError: Can't inplace modify module params/buffers inside HigherOrderOp\n"
+            + TAIL.format(code="self.n = x"),
+            "effect_outside_block",
+            "checkpointed block",
+        ),
+        (PTXAS + "ptxas fatal   : Value 'sm_120' is not defined for option 'gpu-name'\n", "upgrade_torch", ""),
+        (PTXAS + "ptxas fatal   : Value 'sm_121a' is not defined for option 'gpu-name'\n", "system_ptxas", ""),
+        (CPP + "/tmp/a.h:24:10: fatal error: 'omp.h' file not found\n#include <omp.h>\n", "install_compiler", "brew install libomp"),
+        (CPP + "/tmp/a.h:24:10: fatal error: Python.h: No such file or directory\n", "install_compiler", "python3-dev"),
+    ],
+)
+def test_the_first_advice_on_a_failure(log: str, first: str, words: str) -> None:
+    """Each was carried out on the version that prints it, and took the failure away."""
+    (finding,) = [one for one in findings(log) if one.advice]
+    assert finding.advice[0].remedy == first
+    assert words in finding.advice[0].apply
+
+
+LIMIT = """\
+W1123 21:56:35.578000 27233 torch/_dynamo/convert_frame.py:1016] [0/8] torch._dynamo hit config.recompile_limit (8)
+W1123 21:56:35.578000 27233 torch/_dynamo/convert_frame.py:1016] [0/8]    function: 'forward' (/srv/m.py:13)
+W1123 21:56:35.578000 27233 torch/_dynamo/convert_frame.py:1016] [0/8]    last reason: 0/7: {guard}
+"""
+RAISED = """\
+torch._dynamo.exc.RecompileError: Recompiling function forward in /srv/m.py:13
+    triggered by the following guard failure(s):
+    - 0/0: tensor 'guidance' size mismatch at index 0. expected {sizes}
+"""
+
+
+@pytest.mark.parametrize(
+    ("log", "first"),
+    [
+        (LIMIT.format(guard="___check_type_id(self, 94479194007824)"), "raise_recompile_limit"),
+        (LIMIT.format(guard="___check_type_id(x, 94479194007824)"), "stable_arg_structure"),
+        (RAISED.format(sizes="1, actual 2"), "warmup"),
+        (RAISED.format(sizes="7, actual 1"), "warmup"),
+        (RAISED.format(sizes="10, actual 12"), "mark_dynamic"),
+    ],
+)
+def test_the_first_advice_on_a_guard(log: str, first: str) -> None:
+    """Nobody passes self; no mark makes one graph of a size of 1 and the others."""
+    (finding,) = findings(log)
+    assert finding.advice[0].remedy == first
+
+
+def test_a_list_that_the_module_itself_fills() -> None:
+    (finding,) = findings(LIMIT.format(guard="not self.saved"))
+    assert "append it outside" in finding.advice[0].apply
