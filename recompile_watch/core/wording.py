@@ -20,6 +20,8 @@ from recompile_watch.core.versions import version_of
 MAX_LINES = 4
 _SUFFIX = 90
 _LIMIT_RAISED = "The limit became an exception (fullgraph=True, or fail_on_recompile_limit_hit): the call failed, and nothing ran in eager mode."
+_FOLDERS = pattern(r"(?<![\w…:/])/(?:[^\s/:'\",()]{1,80}/){3,}")  # in front of a file's name
+_GENERATED = pattern(r"\b(c[a-z2-7]{7})[a-z2-7]{41,48}(?=\.)")  # the name of a file that inductor wrote
 _AROUND = pattern(r"^(?:\w+(?:Error|Exception|Failed): )+(?=\w+(?:Error|Exception): )")  # exceptions that wrap the one that says what is wrong
 _OF_SIZES = pattern(r"\.(?:size|stride|storage_offset)\(\)|^\"?Shape guard|\b(?:Eq|Ne|Le|Lt|Ge|Gt|Mod|PythonMod)\(|(?<![\w.])[su]\d+\b")
 _OFTEN_NONE = pattern(r"^\S+ is (?:not )?None$")
@@ -237,6 +239,8 @@ def _reason(group: Group) -> str:
 
 def _short(text: str) -> str:
     text = " ".join(text[: _SUFFIX * 10].split())
+    if len(text) > _SUFFIX:
+        text = _GENERATED.sub(r"\1…", _FOLDERS.sub("…/", text))
     return text if len(text) <= _SUFFIX else text[: _SUFFIX - 1].rstrip() + "…"
 
 
