@@ -53,6 +53,7 @@ _CLOSED = pattern(
     rb"[\"']\)$|\(\d+ instances\)$|___\w+\([^()\n]*\)$|  # [^\n]* in [\w<>]+\)$|\bactual (?:-?\w+|DispatchKeySet\([^()\n]*\))$"
     rb"|(?:[=!<>]=|[<>]|\bis(?: not)?) (?:-?[\d.]+|True|False|None|'[^']*'|\"[^\"]*\")$|GLOBAL_STATE changed: [\w ]+$"
     rb"|skipping cudagraphs due to (?:multiple devices|mutated inputs|cpu device|dynamic shapes|incompatible ops|complex memory overlap)$"
+    rb"|\w\.$|\boverride_cudagraphs annotation$|compilation failed: \w+$"
     rb"|  # [^\n]*\.py:\d+ in [\w<>]+$"
 )
 # Words of torch's, and the bot's header, that stand together wherever they stand: what lies between two lines of them was broken there.

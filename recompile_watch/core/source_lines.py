@@ -126,15 +126,15 @@ _BEFORE_27, _SINCE_27, _SINCE_28 = "<2.7", ">=2.7", ">=2.8"
 _WORDS = {  # in the same releases' sources
     b"You can suppress this exception and fall back to eager by setting": _BEFORE_27,
     b'Set TORCH_LOGS="+dynamo" and TORCHDYNAMO_VERBOSE=1 for more information': _BEFORE_27,
-    b"Unsupported: inline in skipfiles: ": _BEFORE_27,
-    b"Unsupported: Dynamic control flow is not supported": _BEFORE_27,
-    b"Unsupported: data dependent operator: ": _BEFORE_27,
-    b"Unsupported: dynamic shape operator: ": _BEFORE_27,
-    b"Unsupported: 'skip function ": _BEFORE_27,
+    b"inline in skipfiles: ": _BEFORE_27,
+    b"Dynamic control flow is not supported": _BEFORE_27,
+    b"data dependent operator: ": _BEFORE_27,
+    b"dynamic shape operator: ": _BEFORE_27,
+    b": 'skip function ": _BEFORE_27,
     b"Developer debug context: ": _SINCE_27,
     b"Set TORCHDYNAMO_VERBOSE=1 for the internal stack trace": _SINCE_27,
     b"For more details about this graph break, please visit: ": _SINCE_28,
-    b"Unsupported: Unsupported Tensor.item() call": _SINCE_28,
+    b"Unsupported Tensor.item() call": _SINCE_28,
 }
 _WORDED = pattern(b"|".join(map(re.escape, _WORDS)))
 _Name = TypeVar("_Name")
