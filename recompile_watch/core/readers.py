@@ -119,7 +119,9 @@ def _reasons_on_head(rest: bytes) -> list[bytes]:
             return [b"- " + pressed["guard"]]
         parts = _ENTRY_START.split(rest)
         return parts[1:] if len(parts) > 1 else [b"- " + p for p in re.split(rb"\s{2,}- (?!  )", rest)[1:]]
-    text = re.sub(rb"[\"']\)\s*$", b"", old["list"])  # the end of the tuple, not of a string in the guard
+    opened = rest[max(old.start() - 1, 0) : old.start()]  # the quote of a string in a tuple; the lines of the program may stand behind its end
+    end = re.search(rb"(?<!\\)" + opened + rb"\)", old["list"]) if opened in (b"'", b'"') else None
+    text = re.sub(rb"[\"']\)\s*$", b"", old["list"]) if end is None else old["list"][: end.start()]
     items = re.findall(rb"(?:\"((?:[^\"\\]|\\.)+)\"|'((?:[^'\\]|\\.)+)')(?=, |\])", text) if text.startswith(b"[") else []
     return [b"- " + (a or b).replace(b"\\'", b"'") for a, b in items] or [b"- " + text.replace(b"\\'", b"'").lstrip(b"[")]
 

@@ -304,6 +304,7 @@ def _is_prefix_only(line: bytes) -> bool:
     return _PREFIX_ONLY.fullmatch(line) is not None
 
 
+_ENDED = pattern(rb"\('Recompiling function [^\n]*[\"']\)$")  # torch 2.1's, a tuple
 _ENDS_IN_WORD = pattern(rb"\w-$")  # programs that break at blanks break behind a hyphen as well
 
 
@@ -338,7 +339,7 @@ class Unwrapper:
         return done
 
     def _goes_on(self, line: bytes) -> bool:
-        if not line or _is_another(self._begins, self._previous, line):
+        if not line or _is_another(self._begins, self._previous, line) or _ENDED.search(self._held or b"") is not None:
             return False
         if not self._words:
             return width_of(self._previous) == self._width

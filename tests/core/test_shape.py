@@ -120,3 +120,12 @@ def test_the_programs_own_lines_are_no_rests_of_messages(kind: str, other: str, 
     alone = [event.reasons for message in told for event in engine_events([message.encode()])]
     log = "".join(message.format(i=i) + own.format(i=i) for i in range(1, 8) for message in messages)
     assert [event.reasons for event in engine_events([log.encode()])] == alone != []
+
+
+def test_behind_a_wrapped_tuple_the_programs_line_is_its_own() -> None:
+    """The wrapped message ends where the tuple does; where all newlines are lost the next words are the program's."""
+    messages = [ALONE["tuple"].format(i=i).strip() for i in range(1, 8)]
+    wrapped = "".join("\n".join(textwrap.wrap(message, 120, break_long_words=False)) + f"\n{i}\n" for i, message in enumerate(messages))
+    collapsed = " ".join(f"{message} step {i}" for i, message in enumerate(messages)) + "\n"
+    for log in (wrapped, collapsed):
+        assert [[reason.text for reason in event.reasons] for event in engine_events([log.encode()])] == [[f"L['start'] == {i}"] for i in range(1, 8)]
