@@ -228,7 +228,10 @@ def _grad_line(story: Story) -> str | None:
 def _to_gpu(story: Story) -> str:
     """How a tensor on the CPU gets onto the GPU: an input of the graph before the call, another where it is made."""
     if _GRAPH_INPUT.search(story.reason):
-        return "model.to('cuda'); x = x.to('cuda', non_blocking=True)  # before the compiled call: one of its inputs is on the CPU"
+        return (
+            "model.to('cuda'); x = x.to('cuda', non_blocking=True)  # before the compiled call: one of its inputs is on the CPU, or a tensor that"
+            " a module keeps without register_buffer, which model.to() does not move"
+        )
     return f"torch.tensor(value, device='cuda')  # {_made_at(story)}; or .to('cuda', non_blocking=True) outside the compiled function"
 
 

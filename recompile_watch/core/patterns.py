@@ -74,6 +74,8 @@ def decisive_first(reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:
     found = _nearest(reasons) if reasons[0].cause in _IN_TURN else None
     if reasons[0].cause in TWO_STATES:
         found = next((reason for reason in reasons if reason.cause not in TWO_STATES), None)
+    if reasons[0].cause == "undefined_name":  # the guard could not be tried: torch 2.4's ToFloat
+        found = next((reason for reason in reasons if reason.cause != "undefined_name"), None)
     if is_of_another_instance(reasons[0]):
         found = next((reason for reason in reasons if not is_of_another_instance(reason)), None)
     return reasons if found is None else (found, *(reason for reason in reasons if reason is not found))

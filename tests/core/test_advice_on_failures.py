@@ -48,6 +48,10 @@ OF_21 = '  File "/venv/torch/_dynamo/exc.py", line 172, in unimplemented\n    ra
 GREP = "Reason: Unsupported: 'skip function grad in file /venv/lib/python3.11/site-packages/torch/autograd/__init__.py'"
 REPEAT = "Reason: Unsupported: dynamic shape operator: aten.repeat_interleave.Tensor; to enable, set it"
 PTXAS = "torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:\nRuntimeError: Internal Triton PTX codegen error\n`ptxas` stderr:\n"
+RESOURCES = (
+    "torch._inductor.exc.InductorError: RuntimeError: No valid triton configs. OutOfResources: out of resource: shared memory, "
+    "Required: 147968, Hardware limit: 101376. Reducing block sizes or `num_stages` may help.\n"
+)
 CPP = "torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:\nCppCompileError: C++ compile error\n\nOutput:\n"
 
 
@@ -74,6 +78,12 @@ CPP = "torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:\nCppC
             "effect_outside_block",
             "checkpointed block",
         ),
+        (
+            RESOURCES,
+            "smaller_kernel_blocks",
+            "BLOCK_M1",
+        ),
+        (BREAK.format(line=442, reason="Reason: Unsupported: Tensor.item", code="if 0.0 in mask:"), "branch_as_tensor", "torch.where"),
         (PTXAS + "ptxas fatal   : Value 'sm_120' is not defined for option 'gpu-name'\n", "upgrade_torch", ""),
         (PTXAS + "ptxas fatal   : Value 'sm_121a' is not defined for option 'gpu-name'\n", "system_ptxas", ""),
         (CPP + "/tmp/a.h:24:10: fatal error: 'omp.h' file not found\n#include <omp.h>\n", "install_compiler", "brew install libomp"),
