@@ -52,7 +52,7 @@ def hint_of(message: str, exception: object = None) -> dict[str, object]:
 
     Its first hint that begins with a deed; of an exception else the sentence of its text that asks for something.
     """
-    derived = _DERIVED.findall(message)
+    derived = _DERIVED.findall(message.partition("Suggested fixes:")[2])
     if derived:
         return {"hint": "; ".join(dict.fromkeys(derived))[:_MAX_HINT]}
     hint = _HINT.search(message)

@@ -9,9 +9,7 @@ _MSVC = (
 )
 _PACKAGES = "apt-get install -y build-essential python3-dev  # or set CC and CXX to the compilers that are there"
 _OPENMP = "brew install libomp  # on a Mac, or: conda install llvm-openmp; with clang on Linux: apt-get install -y libomp-dev; the compiler is there"
-_LACKS_OPENMP = pattern(
-    r"'omp\.h' file not found|\bomp\.h: No such file|unsupported option '-fopenmp'|(?:library not found for|cannot find) -l[gi]?omp\b"
-)
+_LACKS_OPENMP = pattern(r"'omp\.h' file not found|\bomp\.h: No such file|unsupported option '-fopenmp'|(?:library not found for|cannot find) -lomp\b")
 _HEADERS = "apt-get install -y python3-dev  # Python's headers, for the version that runs (python3.12-dev); the compiler is there"
 # Which triton torch's own metadata require for Linux; the wheels for Windows have triton's numbers.
 _TRITON_FOR_WINDOWS = (

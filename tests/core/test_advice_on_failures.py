@@ -61,6 +61,7 @@ CPP = "torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:\nCppC
         (OF_21 + unsupported("inline in skipfiles: Logger.info  | info /usr/lib/logging/__init__.py", LOGGER), "log_outside", "torch._dynamo.is_"),
         (unsupported("Logger not supported for non-export cases", LOGGER, OLD_WORDS), "ignore_logging", "ignore_logger_methods"),
         (unsupported("x", LOGGER, OLD_WORDS), "remove_graph_break", ""),
+        (unsupported("x", "y = 2*_scale", OLD_WORDS), "remove_graph_break", ""),  # no suggestion of torch.export's
         (BREAK.format(line=442, reason=GREP, code="f = torch.autograd.grad(e, pos)[0]"), "functional_grad", "torch.func.grad"),
         (BREAK.format(line=442, reason=REPEAT, code="y = torch.repeat_interleave(x, n)"), "output_size", "output_size=total"),
         (prefixed(CHAIN.format(first="self.pad", first_input="L_self_modules_layers_modules_0_buffers_pad_")), "numbers_as_python", "self.stride"),
