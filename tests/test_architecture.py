@@ -52,10 +52,10 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
 READING_ORDER = (
     "errors", "late", "likeness", "compile_id", "bounds", "events", "causes", "prefix_grammar", "carriers", "layers", "prefixes", "fronts",
     "headers", "cells", "entries", "boxes", "grids", "near", "definitions", "rules", "scan", "records", "own_reports", "joiner", "record_order",
-    "times", "printed_version", "source_lines", "shape", "sightings",
+    "times", "printed_version", "versions", "source_lines", "shape", "sightings",
     "tables", "rows", "counters", "bulk", "lines", "tracebacks", "exception_text", "stack_frames", "guarded_code", "readers", "detect", "trace",
     "sums", "runs", "same", "handlers", "starts", "context", "engine", "live", "streams", "parts", "window",
-    "fingerprint", "phases", "modes", "groups", "versions", "patterns", "models", "model_files", "remedies", "env_file", "env_state",
+    "fingerprint", "phases", "modes", "groups", "patterns", "models", "model_files", "remedies", "env_file", "env_state",
     "env_check", "guard_lines", "installs", "story", "advice",
     "evidence", "wording", "series", "timeline", "findings", "raised_limits", "drift", "shown_versions",
     "stories", "baseline",

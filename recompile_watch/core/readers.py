@@ -261,7 +261,8 @@ def _read_exception(source: str, reasons_of: Reasons, record: Record, fields: Fi
     elif fields.get("function") is None and fields.get("file") is None:
         cause = caused_by(record.sure_message())
         fields |= cause._asdict() if cause is not None else caller(record.sure_message())
-    fields |= backend_of(record.message()) | hint_of(decode(record.message()), name) | exported(record.message()) | torch_of_message(record.message())
+    message = record.message()
+    fields |= backend_of(message) | hint_of(decode(message), name) | exported(message) | torch_of_message(message)
     seen = sighting(source, record, fields)
     return [seen._replace(rule=REPORTED) if is_report(record.texts[0]) else seen]
 
@@ -296,11 +297,12 @@ def _read_traceback(source: str, reasons_of: Reasons, record: Record, fields: Fi
     is_failure = failure is not None and (failure.exception is not None or _GUARD_MADE.search(record.head.torch) is None)
     if not is_failure and not record.gave_way:
         return []
-    told = {**caller(record.message()), **exported(record.message()), **torch_of_message(record.message()), "stack": stack_of(record.message())}
+    whole = record.message()
+    told = {**caller(whole), **exported(whole), **torch_of_message(whole), "stack": stack_of(whole)}
     calls = sighting(source, record, told)._replace(rule=CALLER)
     if failure is None or not is_failure:
         return [calls]
-    message = decode(record.message())
+    message = decode(whole)
     fields["message"] = with_detail(what_is_wrong(failure.said, failure.more, message), message)[:MAX_MESSAGE] or None
     return [calls, *_read_exception(source, reasons_of, record, {**fields, "exception": failure.exception, "stage": failure.stage})]
 

@@ -7,7 +7,7 @@ from recompile_watch.core.compile_id import without_attempt
 from recompile_watch.core.events import Event, is_accumulated
 from recompile_watch.core.exception_text import MAX_MESSAGE
 from recompile_watch.core.late import pattern
-from recompile_watch.core.source_lines import surer
+from recompile_watch.core.versions import surer
 
 HOLD_BYTES = 1 << 20  # the warning of a refused recompile follows at once; other ranks may print between
 PAIR_BYTES = 1 << 16
@@ -60,16 +60,17 @@ class Held:
 
     def called_by(self, caller: Event) -> None:
         """Takes the stack of the traceback in front of it, and where nothing else tells the place of a failure the program's line that called."""
-        event, told = self.event, dict(caller.extra)
+        event, told = self.event, {name: value for name, value in caller.extra.items() if value is not None}
         stack = told.pop("stack", None)
         self.stack = stack if isinstance(stack, tuple) else ()
-        if event.kind in FAILURES:
-            torch = surer(event.extra.get("torch"), told.get("torch"))
-            anyhow: dict[str, object] = {"exported": told.get("exported"), **event.extra, "torch": torch}
-            event = self.event = event._replace(extra={name: value for name, value in anyhow.items() if value is not None or name in event.extra})
-        if event.kind in FAILURES and event.file is None and event.function is None and event.offset - caller.offset < PAIR_BYTES:
-            extra = {**event.extra, **{name: value for name, value in told.items() if value is not None}}
-            self.event = event._replace(function=caller.function, file=caller.file, line_no=caller.line_no, extra=extra)
+        if event.kind not in FAILURES:
+            return
+        torch = surer(event.extra.get("torch"), told.pop("torch", None))
+        known = {**event.extra, "torch": torch} if torch is not None else event.extra
+        if event.file is None and event.function is None and event.offset - caller.offset < PAIR_BYTES:
+            self.event = event._replace(function=caller.function, file=caller.file, line_no=caller.line_no, extra={**known, **told})
+        else:
+            self.event = event._replace(extra={**{name: told[name] for name in ("exported",) if name in told}, **known})
 
     def placed_as(self, raised: Event) -> None:
         """Takes the place of the same failure when it is raised, where what was logged shows none."""

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from recompile_watch.core.findings import LIMIT_KIND
 from recompile_watch.core.groups import Group
 from recompile_watch.core.late import pattern
-from recompile_watch.core.versions import ANY_VERSION, Version, VersionRange, exactly, version_of, version_range
+from recompile_watch.core.versions import ANY_VERSION, Version, VersionRange, exactly, told_range, version_of
 
 # A guard on a local: torch before 2.7 wraps it, L['x'].
 _NEW_SOURCE = pattern(
@@ -34,7 +34,7 @@ def shown_versions(groups: Collection[Group]) -> VersionRange:
     registry since a later version.
     """
     by_line = {str(found) for group in groups for event in (group.first, group.last) if (found := event.extra.get("torch")) is not None}
-    shown = [_range(text) for text in by_line]
+    shown = [told_range(text) for text in by_line]
     if shown and all(one.overlaps(other) for one in shown for other in shown):
         return VersionRange(max(one.first for one in shown), min((one.end for one in shown if one.end is not None), default=None))
     names = {str(group.values.get("limit_name")) for group in groups}
@@ -56,9 +56,3 @@ def _has_new_source(group: Group) -> bool:
     """True for a guard on a local as torch from 2.7 on prints it: ``6/7: tensor 'x' size mismatch …``; the torchdynamo of 2022 named no entry."""
     is_recompile = group.key.kind in ("recompile", LIMIT_KIND)
     return is_recompile and any(reason.entry is not None and _NEW_SOURCE.match(reason.text) for reason in group.last.reasons[:1])
-
-
-def _range(text: str) -> VersionRange:
-    """``2.13``; or a bound, ``<2.3`` or ``>=2.7``."""
-    version = version_of(text)
-    return exactly(version) if version is not None else version_range(text if text.startswith(">=") else f">=2.0,{text}") or ANY_VERSION

@@ -8,7 +8,8 @@ from recompile_watch.core.events import EXTRA_FIELDS, Event, Reason
 from recompile_watch.core.prefix_grammar import Stamp
 from recompile_watch.core.records import Record
 from recompile_watch.core.rules import Rule, captures, ends_of
-from recompile_watch.core.source_lines import surer, torch_of
+from recompile_watch.core.source_lines import torch_of
+from recompile_watch.core.versions import surer
 
 Fields = dict[str, object]
 _NUMBERS = frozenset({"int", "float", "optional_float"})

@@ -170,9 +170,3 @@ def torch_of_message(message: bytes) -> dict[str, object]:
     if _SINCE_28 in versions:
         versions.discard(_SINCE_27)
     return {"torch": versions.pop()} if len(versions) == 1 else {}
-
-
-def surer(known: object, told: object) -> object:
-    """Of two texts such as ``2.13`` and ``<2.7`` about one program the one that names a version; else the first that is there."""
-    is_bound = isinstance(known, str) and known[:1] in "<>"
-    return told if known is None or (is_bound and isinstance(told, str) and told[:1] not in "<>") else known

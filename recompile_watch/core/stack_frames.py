@@ -196,10 +196,10 @@ def code_at(message: bytes, frame: StackFrame) -> bytes:
 
 def statement_at(message: bytes, stack: list[StackFrame]) -> dict[str, object]:
     """What the line of code at a break does, as a field of the event, where that decides. stack: the frame that broke."""
-    code = [line for frame in stack if (line := code_at(message, frame))][-1:]
-    found = next((name for line in code for name, form in _STATEMENTS if form.search(line) is not None), None)
     inputs = set(_INPUT.findall(message))
     if inputs and all(b"_buffers_" in name for name in inputs):
-        found = "asks_buffers"
+        return {"statement": "asks_buffers"}
+    code = [line for frame in stack if (line := code_at(message, frame))][-1:]
+    found = next((name for line in code for name, form in _STATEMENTS if form.search(line) is not None), None)
     found = found or next((name for name, form in _IN_STACK if form.search(message) is not None), None)
     return {"statement": found} if found is not None else {}

@@ -59,3 +59,17 @@ def version_range(text: str) -> VersionRange | None:
         else:
             end = version
     return None if first is None else VersionRange(first, end)
+
+
+def told_range(text: str) -> VersionRange:
+    """The versions that a log tells of: ``2.13``; or a bound, ``<2.3`` or ``>=2.7``. Any version where the text names none."""
+    version = version_of(text)
+    if version is not None:
+        return exactly(version)
+    return version_range(text if text.startswith(">=") else f">=2.0,{text}") or ANY_VERSION
+
+
+def surer(known: object, told: object) -> object:
+    """Of two such texts about one program the one that names a version; else the first that is there."""
+    names_version = [isinstance(text, str) and version_of(text) is not None for text in (known, told)]
+    return told if known is None or names_version == [False, True] else known

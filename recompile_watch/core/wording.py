@@ -13,14 +13,13 @@ from recompile_watch.core.groups import Group
 from recompile_watch.core.guard_lines import fixing_line
 from recompile_watch.core.late import pattern
 from recompile_watch.core.patterns import OF_A_SIZE_BEHIND, RESUMED, SHARED_WRAPPER, is_of_another_instance, is_of_another_module
-from recompile_watch.core.source_lines import BEFORE_LINES
 from recompile_watch.core.stack_frames import is_of_a_library
-from recompile_watch.core.versions import version_of
+from recompile_watch.core.versions import told_range
 
 MAX_LINES = 4
 _SUFFIX = 90
 _LIMIT_RAISED = "The limit became an exception (fullgraph=True, or fail_on_recompile_limit_hit): the call failed, and nothing ran in eager mode."
-_FOLDERS = pattern(r"(?<![\w…:/])/(?:[^\s/:'\",()]{1,80}/){3,}")  # in front of a file's name
+_LONG_PATH = pattern(r"(?<![\w.…/])/(?:[^/\s'\":,;]+/)+?(?=[^/\s'\":,;]+/[^/\s'\":,;]+(?![^\s'\":,;]))")
 _GENERATED = pattern(r"\b(c[a-z2-7]{7})[a-z2-7]{41,48}(?=\.)")  # the name of a file that inductor wrote
 _AROUND = pattern(r"^(?:\w+(?:Error|Exception|Failed): )+(?=\w+(?:Error|Exception): )")  # exceptions that wrap the one that says what is wrong
 _OF_SIZES = pattern(r"\.(?:size|stride|storage_offset)\(\)|^\"?Shape guard|\b(?:Eq|Ne|Le|Lt|Ge|Gt|Mod|PythonMod)\(|(?<![\w.])[su]\d+\b")
@@ -184,8 +183,8 @@ def _recompile_means(group: Group, torch_version: tuple[int, int] | None) -> str
 def _is_of_sizes(guard: Reason, group: Group) -> bool:
     """True for a stride that may stand for a size: of a torch of which the log tells that it is older than 2.5."""
     torch = str(group.first.extra.get("torch") or "")
-    version = version_of(torch)
-    is_old = torch == BEFORE_LINES or (version is not None and version < _SIZES_FIRST_SINCE)
+    end = told_range(torch).end
+    is_old = end is not None and end <= _SIZES_FIRST_SINCE
     return guard.cause == "stride_mismatch" and is_old and OF_A_SIZE_BEHIND.match(guard.text) is not None
 
 
@@ -237,10 +236,15 @@ def _reason(group: Group) -> str:
     return _short(group.first.reasons[0].text) if group.first.reasons else ""
 
 
+def shorter_paths(text: str) -> str:
+    """A text whose long paths have lost their first folders; addresses of pages keep theirs."""
+    return _LONG_PATH.sub("…/", text)
+
+
 def _short(text: str) -> str:
     text = " ".join(text[: _SUFFIX * 10].split())
     if len(text) > _SUFFIX:
-        text = _GENERATED.sub(r"\1…", _FOLDERS.sub("…/", text))
+        text = _GENERATED.sub(r"\1…", shorter_paths(text))
     return text if len(text) <= _SUFFIX else text[: _SUFFIX - 1].rstrip() + "…"
 
 

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from recompile_watch.core.advice import Advice
 from recompile_watch.core.decision import Decision
 from recompile_watch.core.findings import Evidence, Finding
+from recompile_watch.core.wording import shorter_paths
 from recompile_watch.report.blocks import Block, title_of
 from recompile_watch.report.safe import safe
 from recompile_watch.report.times import Clock
-from recompile_watch.report.words import PHASES, list_text, other_text, shorter_paths, told_apart, unsaid, where_text
+from recompile_watch.report.words import PHASES, list_text, other_text, told_apart, unsaid, where_text
 
 MAX_ENTRIES = 20
 _MAX_APPLY = 4096

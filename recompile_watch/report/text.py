@@ -10,6 +10,7 @@ from rich.text import Text
 
 from recompile_watch.core.analysis import Report, SourceReport
 from recompile_watch.core.findings import Evidence, Finding, is_expected, severities
+from recompile_watch.core.wording import shorter_paths
 from recompile_watch.report.blocks import Block, blocks_of, title_of
 from recompile_watch.report.console import printed
 from recompile_watch.report.numbers import print_numbers
@@ -23,7 +24,6 @@ from recompile_watch.report.words import (
     list_text,
     other_text,
     short_names,
-    shorter_paths,
     times_text,
     told_apart,
     unsaid,

@@ -13,7 +13,6 @@ _MAX_NAMED = 300
 TITLE_SAYS_ALL = frozenset(
     {"synthetic_quote", "bot_error", "cudagraph_skip", "graph_break", "ineffective_setting", "inverted_prediction", "synthetic_account"}
 )
-_LONG_PATH = re.compile(r"(?<![\w.…])/(?:[^/\s'\":,;]+/)+?(?=[^/\s'\":,;]+/[^/\s'\":,;]+(?![^\s'\":,;]))")
 # What stands above the evidence already: function, file and limit.
 _SAID = re.compile(
     r"Recompiling function .+? in .+?:\d+; (?=!?\d+/\d+)|torch\._dynamo hit config\.\w+ \(\d+\); (?=last reason)|; function '[^']*' in .+:\d+$"
@@ -35,11 +34,6 @@ def kind_words(kind: str) -> str:
 def doubles_text(source: SourceReport) -> list[str]:
     """``9 events also in out.log, counted there``, for each other source that holds the same lines."""
     return [f"{count_text(n, 'event')} also in {safe(path, 200)}, counted there" for path, n in source.also_in.items()]
-
-
-def shorter_paths(text: str) -> str:
-    """A text whose long paths have lost their first folders."""
-    return _LONG_PATH.sub("…/", text)
 
 
 def first_sentence(text: str) -> str:

@@ -4,25 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from tests.core.test_graph_breaks import findings
+from tests.core.test_graph_breaks import findings, record
 
 TAIL = '\nfrom user code:\n   File "/srv/m.py", line 27, in forward\n    {code}\n'
-BREAK = """\
-V1123 21:58:36.622000 28050 torch/_dynamo/symbolic_convert.py:{line}] [0/0] [__graph_breaks] Graph break in user code at /srv/m.py:30
-V1123 21:58:36.622000 28050 torch/_dynamo/symbolic_convert.py:{line}] [0/0] [__graph_breaks] {reason}
-V1123 21:58:36.622000 28050 torch/_dynamo/symbolic_convert.py:{line}] [0/0] [__graph_breaks] User code traceback:
-V1123 21:58:36.622000 28050 torch/_dynamo/symbolic_convert.py:{line}] [0/0] [__graph_breaks]   File "/srv/m.py", line 30, in forward
-V1123 21:58:36.622000 28050 torch/_dynamo/symbolic_convert.py:{line}] [0/0] [__graph_breaks]     {code}
-"""
 CHAIN = """\
-Data-dependent branching
+Graph Break Reason: Data-dependent branching
   Explanation: Detected data-dependent branching. Dynamo does not support tracing dynamic control flow.
 
       The branch condition involves a tensor computed as follows:
         # File "/srv/m.py", line 19, in forward, code: n = (length + {first}) / self.stride
         l_0: graph input ({first_input})
-        l_1: graph input (L_self_modules_layers_modules_0_buffers_stride_)
-"""
+        l_1: graph input (L_self_modules_layers_modules_0_buffers_stride_)"""
 CONSTRAINT = """\
 torch._dynamo.exc.UserError: Constraints violated (height)! For more information, run with TORCH_LOGS="+dynamic".
   - Not all values of height = L['x'].size()[2] in the specified range 32 <= height <= 1024 satisfy the generated guard Eq(L['x'].size()[2], 8).
@@ -32,10 +24,10 @@ Suggested fixes:
 """
 
 
-def prefixed(text: str) -> str:
-    prefix = "V1123 21:58:36.622000 28050 torch/_dynamo/symbolic_convert.py:5124] [0/0] [__graph_breaks] "
-    head = f"{prefix}Graph break in user code at /srv/m.py:30\n{prefix}Graph Break Reason: "
-    return head + "\n".join(line if at == 0 else prefix + line for at, line in enumerate(text.splitlines())) + "\n"
+def broken(reason: str, code: str = "") -> str:
+    """A graph break, each line of its record with torch's prefix."""
+    stack = f'\nUser code traceback:\n  File "/srv/m.py", line 30, in forward\n    {code}' if code else ""
+    return record(f"Graph break in user code at /srv/m.py:30\n{reason}{stack}", "0/0")
 
 
 def unsupported(said: str, code: str, words: str = "") -> str:
@@ -45,7 +37,7 @@ def unsupported(said: str, code: str, words: str = "") -> str:
 LOGGER = "logger.info('text')"
 OLD_WORDS = 'Set TORCH_LOGS="+dynamo" and TORCHDYNAMO_VERBOSE=1 for more information'
 OF_21 = '  File "/venv/torch/_dynamo/exc.py", line 172, in unimplemented\n    raise Unsupported(msg)\n'
-GREP = "Reason: Unsupported: 'skip function grad in file /venv/lib/python3.11/site-packages/torch/autograd/__init__.py'"
+GRAD = "Reason: Unsupported: 'skip function grad in file /venv/lib/python3.11/site-packages/torch/autograd/__init__.py'"
 REPEAT = "Reason: Unsupported: dynamic shape operator: aten.repeat_interleave.Tensor; to enable, set it"
 PTXAS = "torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:\nRuntimeError: Internal Triton PTX codegen error\n`ptxas` stderr:\n"
 RESOURCES = (
@@ -62,10 +54,10 @@ CPP = "torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:\nCppC
         (unsupported("Logger not supported for non-export cases", LOGGER, OLD_WORDS), "ignore_logging", "ignore_logger_methods"),
         (unsupported("x", LOGGER, OLD_WORDS), "remove_graph_break", ""),
         (unsupported("x", "y = 2*_scale", OLD_WORDS), "remove_graph_break", ""),  # no suggestion of torch.export's
-        (BREAK.format(line=442, reason=GREP, code="f = torch.autograd.grad(e, pos)[0]"), "functional_grad", "torch.func.grad"),
-        (BREAK.format(line=442, reason=REPEAT, code="y = torch.repeat_interleave(x, n)"), "output_size", "output_size=total"),
-        (prefixed(CHAIN.format(first="self.pad", first_input="L_self_modules_layers_modules_0_buffers_pad_")), "numbers_as_python", "self.stride"),
-        (prefixed(CHAIN.format(first="x", first_input="L_x_")), "branch_as_tensor", "torch.where"),
+        (broken(GRAD, "f = torch.autograd.grad(e, pos)[0]"), "functional_grad", "torch.func.grad"),
+        (broken(REPEAT, "y = torch.repeat_interleave(x, n)"), "output_size", "output_size=total"),
+        (broken(CHAIN.format(first="self.pad", first_input="L_self_modules_layers_modules_0_buffers_pad_")), "numbers_as_python", "self.stride"),
+        (broken(CHAIN.format(first="x", first_input="L_x_")), "branch_as_tensor", "torch.where"),
         (CONSTRAINT.format(fix="height = 8*_height"), "export_derived_dim", "height = 8*_height"),
         (CONSTRAINT.format(fix="height = 8"), "export_dim", "Dim.AUTO"),
         (
@@ -84,7 +76,7 @@ CPP = "torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:\nCppC
             "smaller_kernel_blocks",
             "BLOCK_M1",
         ),
-        (BREAK.format(line=442, reason="Reason: Unsupported: Tensor.item", code="if 0.0 in mask:"), "branch_as_tensor", "torch.where"),
+        (broken("Reason: Unsupported: Tensor.item", "if 0.0 in mask:"), "branch_as_tensor", "torch.where"),
         (PTXAS + "ptxas fatal   : Value 'sm_120' is not defined for option 'gpu-name'\n", "upgrade_torch", ""),
         (PTXAS + "ptxas fatal   : Value 'sm_121a' is not defined for option 'gpu-name'\n", "system_ptxas", ""),
         (CPP + "/tmp/a.h:24:10: fatal error: 'omp.h' file not found\n#include <omp.h>\n", "install_compiler", "brew install libomp"),
