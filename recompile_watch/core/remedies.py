@@ -117,6 +117,7 @@ _SETTING = {"name": str, "kind": str, "since": str, "sets": str, "note": str}
 _INEFFECTIVE = {"names": list, "instead": str}
 _KNOWN = {"names": list, "source": str}
 _CAUSE = {"name": str, "looks": list, "never": str}
+_NOTICE = {"text": str, "means": str, "do": str}
 _TABLES: dict[str, Mapping[str, type]] = {
     "remedy": _REMEDY,
     "case": _CASE,
@@ -124,10 +125,12 @@ _TABLES: dict[str, Mapping[str, type]] = {
     "ineffective": _INEFFECTIVE,
     "known": _KNOWN,
     "cause": _CAUSE,
+    "notice": _NOTICE,
 }
 _REQUIRED = {
     "remedy": ("key", "title", "kind", "apply", "where", "expect", "torch", "verified"), "case": ("id", "remedies"),
     "setting": ("name", "kind", "since"), "ineffective": ("names", "instead"), "known": ("names", "source"), "cause": ("name", "looks"),
+    "notice": ("text", "means", "do"),
 }  # fmt: skip
 
 Tables = dict[str, list[dict[str, object]]]  # the entries of each table, without a mistake
@@ -194,8 +197,17 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
+class Notice:
+    """A message of torch's compiler that is no finding. text: what every form of it contains."""
+
+    text: str
+    means: str
+    do: str
+
+
+@dataclass(frozen=True, slots=True)
 class Catalog:
-    """All remedies, cases, settings and models, and how each cause looks.
+    """All remedies, cases, settings and models, how each cause looks, and torch's messages that are no finding.
 
     known: further variables that torch's source reads. ineffective: names that no torch reads, with what to do instead.
     """
@@ -207,6 +219,7 @@ class Catalog:
     models: Models = field(default_factory=Models)
     looks: Mapping[str, Look] = field(default_factory=dict)
     known: frozenset[str] = frozenset()
+    notices: tuple[Notice, ...] = ()
 
     def remedy(self, key: str, kind: str, torch: VersionRange) -> Remedy | None:
         """The remedy of a key for an event kind and what is known of the torch version.
@@ -266,6 +279,7 @@ def catalog_of(tables: Tables, models: Models) -> Catalog:
         models,
         {str(entry["name"]): Look(_list(entry, "looks"), cast(str | None, entry.get("never"))) for entry in tables["cause"]},
         frozenset(name for entry in tables["known"] for name in _list(entry, "names")),
+        tuple(Notice(**cast(dict[str, str], entry)) for entry in tables["notice"]),
     )
 
 

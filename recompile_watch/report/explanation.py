@@ -7,7 +7,7 @@ from recompile_watch.core.advice import Advice
 from recompile_watch.core.guard_lines import tensor_line
 from recompile_watch.core.installs import compiler_line, triton_line
 from recompile_watch.core.models import MODES, Model, ModelSetting, caution_of, where_set
-from recompile_watch.core.remedies import PATTERNS, Case, Catalog, Look, Remedy
+from recompile_watch.core.remedies import PATTERNS, Case, Catalog, Look, Notice, Remedy
 from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.versions import ANY_VERSION
 from recompile_watch.core.wording import CAUSES, cause_means
@@ -83,6 +83,11 @@ def explained_watch_kind(kind: str) -> str:
     words = WATCH_KINDS[kind]
     key = f"Judged by {words.key} in the configuration: see docs/watch-config.md." if words.key else ""
     return _joined([f"{kind}: raised by the watch", _wrapped(words.means), _wrapped(f"What to do: {words.do}"), key])
+
+
+def explained_notice(notice: Notice) -> str:
+    """A message of torch's compiler that is no finding."""
+    return _joined([f"{notice.text}: a message of torch, no finding", _wrapped(notice.means), _wrapped(f"What to do: {notice.do}")])
 
 
 def explained_remedy(key: str, catalog: Catalog) -> str:

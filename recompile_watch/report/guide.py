@@ -42,13 +42,21 @@ _MESSAGES = """\
 What torch says besides the reasons of recompiles: limits, graph breaks, CUDA graphs, failures. Of several rows the first that fits counts;
 `recompile-watch explain "a line of your log"` shows what to paste.
 """
+_NOTICES = """\
+## Messages that are no finding
+
+What torch's compiler also prints. Nothing compiled again and nothing broke, so no report counts it.
+
+| the message contains | what it means | what to do |
+| --- | --- | --- |
+"""
 _TEXTS, _TEXT_LINES, _LINE_CHARS = 4, 3, 150  # so much of what a message looks like
 
 
 def guide(rules: Ruleset, catalog: Catalog) -> str:
     """The whole page."""
     causes, messages = (_cause(cause, catalog) for cause in CAUSES), (_message(kind, rules, catalog) for kind in _kinds(rules, catalog))
-    return "\n".join([_INTRODUCTION, *causes, _MESSAGES, *messages, *_models(catalog), _settings(catalog)])
+    return "\n".join([_INTRODUCTION, *causes, _MESSAGES, *messages, _notices(catalog), *_models(catalog), _settings(catalog)])
 
 
 def _cause(cause: str, catalog: Catalog) -> str:
@@ -63,6 +71,10 @@ def _cause(cause: str, catalog: Catalog) -> str:
     if look is not None and look.never:
         lines += [f"**Does not help:** {look.never}", ""]
     return "\n".join(lines)
+
+
+def _notices(catalog: Catalog) -> str:
+    return _NOTICES + "".join(f"| ``{one.text}`` | {one.means} | {one.do} |\n" for one in catalog.notices)
 
 
 def _apart(cases: list[Case], words: Callable[[Case], str]) -> list[str]:

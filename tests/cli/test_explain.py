@@ -15,7 +15,7 @@ from recompile_watch.report.explanation import EXAMPLES, explained_cause, explai
 from recompile_watch.report.guide import guide
 from recompile_watch.report.watch_kinds import WATCH_KINDS
 from tests.cli.test_commands import run
-from tests.conftest import ROOT
+from tests.conftest import ROOT, engine_events
 
 
 def test_every_word_has_an_explanation() -> None:
@@ -55,6 +55,20 @@ def test_topics(topic: str, words: str) -> None:
     """A name, or a message in quotes."""
     done = run("explain", topic)
     assert done.returncode == 0 and words in done.stdout, done.stderr
+
+
+def test_a_message_that_is_no_finding_is_told_apart() -> None:
+    """torch's own notices: known, whatever stands around them; no event in a log; what they name exists."""
+    catalog, rules = load_catalog(), load_rules()
+    done = run("explain", "W0317 22:33:36.322000 1 torch/_inductor/utils.py:1137] [0/0] Not enough SMs to use max_autotune_gemm mode")
+    assert done.returncode == 0 and "fewer multiprocessors" in done.stdout and "What to do: Nothing." in done.stdout
+    for notice in catalog.notices:
+        lines = (
+            f"W0317 22:33:36.322000 1 torch/_inductor/utils.py:1137] [0/0] {notice.text} x\n/v/torch/_inductor/a.py:9: UserWarning: {notice.text} x\n"
+        )
+        assert not engine_events([lines.encode()]), notice.text
+        assert set(re.findall(r"\bTORCH[A-Z]*_[A-Z_]+", notice.means + notice.do)) <= catalog.known | set(catalog.settings)
+        assert notice.means.endswith((".", ")")) and notice.text in guide(rules, catalog)
 
 
 def test_a_message_gets_its_own_advice() -> None:
