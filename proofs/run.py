@@ -78,6 +78,7 @@ PROOFS = (
     Proof("torch_for_math", "heat_under_math", "float_value"),
     Proof("number_outside_operation", "scale_of_a_picture", "float_value"),
     Proof("sort_by_tensor", "sorted_by_score", "graph_break"),
+    Proof("general_way", "mask_without_effect", "graph_break"),
     Proof("tensor_in_closure", "margin_in_closure", "closure_or_global"),
     Proof("select_by_tensor", "entry_of_a_step", "int_value"),
     Proof("no_argument_checks", "checked_distribution", "graph_break"),

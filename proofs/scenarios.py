@@ -498,6 +498,24 @@ def sorted_by_score(after):
 
 
 @scenario
+def mask_without_effect(after):
+    """Attention that leaves a mask out where it masks nothing."""
+
+    def attended(scores, mask):
+        if after:
+            if not torch.compiler.is_compiling() and torch.all(mask == 1):
+                return scores.softmax(-1)
+        elif torch.all(mask == 1):
+            return scores.softmax(-1)
+        return scores.masked_fill(mask == 0, float("-inf")).softmax(-1)
+
+    run = compiled(attended)
+    scores = torch.linspace(-1, 1, 8).reshape(2, 4)
+    for mask in (torch.ones(2, 4), torch.tensor([[1.0, 1, 1, 0], [1, 1, 0, 0]])):
+        yield run(scores, mask), attended(scores, mask)
+
+
+@scenario
 def margin_in_closure(after):
     """A loss that is made for each phase of a training."""
 

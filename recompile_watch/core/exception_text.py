@@ -12,6 +12,8 @@ def what_is_wrong(text: str, more: str, message: str) -> str:
 
     text, more: the exception's first line and the one below. message: the whole record.
     """
+    if text.endswith(",") or more.endswith(","):
+        text, more = _in_one_line(text, more, message)
     if not text and _ANNOUNCES_NOTHING.match(more) is None:  # what it says begins on a line of its own
         text, more = more, ""
     if text.endswith("Got graph break/error:") and (inner := _NESTED.search(message)) is not None:  # a higher order operator
@@ -70,6 +72,13 @@ def broken_call(reason: str) -> str:
     return name["skipped"] or name["builtin"] or name["called"]
 
 
+def _in_one_line(text: str, more: str, message: str) -> tuple[str, str]:
+    """The first line of an exception and the one below it, where torch printed a tensor over several lines."""
+    _, found, behind = message.partition(text)
+    lines = _BROKEN_REPR.sub(", ", f"{found}{behind}").split("\n", 2)
+    return (lines[0].strip(), lines[1].strip()) if len(lines) > 1 else (text, more)
+
+
 def _inner_first(text: str) -> str:
     """``Dynamo failed to run FX node …: got RuntimeError('…')`` (torch 2.7 and later) with the error in front."""
     inner = re.search(r": got (?P<error>\w+\(.*\))$", text)
@@ -100,6 +109,8 @@ _EXPLAINED = pattern(r"(?m)^[ \t]{0,40}Explanation: (?P<text>[^\n]{1,300})")
 _CPP_ERROR = pattern(r"(?m)^[^\n]{0,300}?\b(?P<error>(?:fatal )?error(?: \w+)?: [^\n]{1,200}|no matching function for call[^\n]{0,200})")
 _ANNOUNCED = pattern(r"(?:(?!CppCompileError)[A-Z]\w{0,60}(?:Error|Exception): ?){1,3}")
 _ANNOUNCES_NOTHING = pattern(r"Set TORCH|You can suppress|from user code:|The above exception|During handling|Traceback |File \"")
+# torch breaks a long tensor in front of one of these.
+_BROKEN_REPR = pattern(r",[ \t]{0,20}\r?\n[ \t]{0,80}(?=(?:grad_fn|requires_grad|dtype|device|layout|quantization_scheme|tangent|names|size)=)")
 _SKIPPED = pattern(r"(?:(?:skipp|disabl)ing cudagraphs due to ){2,}")  # torch puts it in front of what may begin with it
 _NESTED = pattern(r"Got graph break/error:\s*\n[ \t]*(?P<text>\S[^\n]*)(?:\n[ \t]*(?P<more>\S[^\n]*))?")
 _OBSERVED = pattern(r"\n[ \t]*Developer debug context: raised exception (?P<error>[^\n]{1,200})")

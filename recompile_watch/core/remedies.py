@@ -88,6 +88,7 @@ PATTERNS = {
     "sample_of_one": "an export was given a sample whose size is 1, which makes that dimension a constant",
     "asks_buffers": "the branch asks for numbers that are kept in buffers, and for nothing else",
     "asks_empty": "the line of code asks whether a tensor is empty",
+    "asks_mask": "the line of code asks whether a mask is set everywhere, or anywhere",
     "branches": "the line of code branches on the number",
     "custom_function": "the line of code stands in an autograd.Function",
     "checks_arguments": "torch.distributions checks its arguments there",

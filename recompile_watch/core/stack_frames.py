@@ -49,6 +49,7 @@ _STATEMENTS = (
         "asks_empty",
         pattern(rb"^(?:el)?if\b[^\n]*(?:\blen\(|\.(?:numel|nelement)\(\)|\.shape\[|\.size\(\d)[^\n]{0,100}?(?:[=!]= *0|> *0|< *1|>= *1|<= *0)\b"),
     ),
+    ("asks_mask", pattern(rb"^(?:el)?if\b[^\n]*?(?:\b(?:all|any)\([^\n]*mask|mask[^\n]*\.(?:all|any)\()")),
     ("branches", pattern(rb"\b(?:if|while|and|or|not)\b(?:(?!:\s).)*(?:\.item\(|\bbool\()")),
     ("branches", pattern(rb"^(?:(?:el)?if|while)\b[^\n]* in [A-Za-z_]")),  # a tensor is asked whether it holds a number
     # For a log, or for a list, a table or a sum that the program keeps; the graph does not go on with it.

@@ -92,6 +92,7 @@ _AT_STAGE = {
     "tracing": "torch could not trace the function, or not state when the compiled version fits: the call failed, unless the program catches it.",
     "autograd": "torch could not make the graphs for forward and backward: the call failed, unless the program catches it.",
     "inductor": "inductor could not write or build the code for a graph: the call failed, unless the program catches it.",
+    "input": "The program was exported for what its sample looked like: this call failed, and so does every other one with such an input.",
     "running": "What was compiled, or the check whether it fits, raised in the call: it failed, unless the program catches it.",
 }
 _IN_BACKWARD = "The backward of what was compiled could not be made or run: backward() failed, unless the program catches it."
@@ -124,7 +125,8 @@ def consequence_of(group: Group, rule_why: str | None, torch_version: tuple[int,
             return _recompile_means(group, torch_version)
         case "compile_error" if not (group.first.extra.get("caught") or group.first.extra.get("suppressed")):
             is_backward, is_export = group.first.extra.get("in_backward"), group.first.extra.get("exported")
-            known = _IN_EXPORT if is_export else _IN_BACKWARD if is_backward else _AT_STAGE.get(str(group.first.extra.get("stage")))
+            stage = str(group.first.extra.get("stage"))
+            known = _IN_EXPORT if is_export and stage != "input" else _IN_BACKWARD if is_backward else _AT_STAGE.get(stage)
             return known or rule_why or "See the evidence."
         case "compile_mode" if group.first.extra.get("compiled") is None:
             return "The log does not say whether the model was compiled in the end."
@@ -310,6 +312,9 @@ def _compile_error(group: Group) -> str:
     if group.first.extra.get("stage") == "wrapper":
         at = f", at {caller}" if (caller := _caller(group)) else ""
         return f"A compiled wrapper stands where the module itself is wanted{at}{_colon(_short(str(group.first.extra.get('message') or '')))}"
+    if group.first.extra.get("stage") == "input":
+        at = f", called at {caller}" if (caller := _caller(group)) else ""
+        return f"An exported program did not take its input{at}{_colon(_short(str(group.first.extra.get('message') or '')))}"
     is_survived, is_export = group.first.extra.get("suppressed"), group.first.extra.get("exported")
     caller, is_backward = _caller(group), group.first.extra.get("in_backward")
     where = " in backward()" * bool(is_backward) + (f"{' at' if is_backward else ', called at'} {caller}" if caller else "")
