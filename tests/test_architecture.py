@@ -56,7 +56,7 @@ READING_ORDER = (
     "tables", "rows", "counters", "bulk", "lines", "tracebacks", "exception_text", "stack_frames", "guarded_code", "readers", "detect", "trace",
     "sums", "runs", "same", "handlers", "starts", "context", "engine", "live", "streams", "parts", "window",
     "fingerprint", "phases", "modes", "groups", "patterns", "models", "model_files", "remedies", "env_file", "env_state",
-    "env_check", "guard_lines", "installs", "story", "advice",
+    "env_check", "guard_lines", "checks", "installs", "story", "advice",
     "evidence", "wording", "series", "timeline", "findings", "raised_limits", "drift", "shown_versions",
     "stories", "baseline",
     "acceptance", "candidates", "revisit", "profiles", "decision", "measured", "earlier", "source_span", "analysis", "doubles", "members",

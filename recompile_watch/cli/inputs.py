@@ -129,5 +129,5 @@ def _complaints(facts: Facts, *, has_events: bool, outside: int) -> list[str]:
     lines, size = sum(source.lines for source in facts.sources), sum(source.bytes for source in facts.sources)
     if found and not size:  # what is wrong with the sources says it all
         return found
-    what = f"none of {lines} lines is known" if size else "empty"
+    what = f"none of {lines} lines tells what torch.compile did" if size else "empty"
     return [*found, f"nothing recognisable in {names}{more} ({what}); {_ADVICE}"]

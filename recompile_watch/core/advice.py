@@ -6,6 +6,7 @@ A remedy whose text needs something that the log does not show is left out: advi
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from recompile_watch.core.checks import check_line
 from recompile_watch.core.compile_id import entry_number
 from recompile_watch.core.exception_text import broken_call
 from recompile_watch.core.guard_lines import (
@@ -13,7 +14,6 @@ from recompile_watch.core.guard_lines import (
     TENSOR,
     TENSOR_EXPECTED,
     buckets_for,
-    check_line,
     clone_lines,
     code_name,
     config_module,
@@ -36,7 +36,7 @@ from recompile_watch.core.guard_lines import (
     structure_line,
     tensor_line,
 )
-from recompile_watch.core.installs import compiler_line, triton_line
+from recompile_watch.core.installs import compiler_line, triton_line, upgrade_line
 from recompile_watch.core.late import pattern
 from recompile_watch.core.models import where_set
 from recompile_watch.core.patterns import RESUMED, SHARED_WRAPPER
@@ -170,6 +170,12 @@ def _made_at(story: Story) -> str:
     return f"{own} that leads to {place}" if is_of_a_library(story.file) else f"at {place}"
 
 
+def _fixing(story: Story) -> str:
+    """The line of code that fixes a size, with what it says where torch shows it."""
+    code = f" ({story.code})" if story.code else ""
+    return story.fixed_at or (f"{'' if code else 'the code of '}{story.place}{code}" if story.place else "the code")
+
+
 def _holder(story: Story) -> str:
     """The function that a decorator belongs on: one of the program's own, never one of torch or of Python."""
     name = _function(story)
@@ -260,10 +266,10 @@ def _named(story: Story, source: str) -> str | None:
 
 
 def _padded(story: Story) -> str:
-    """The size that is to be padded, as code."""
+    """The size that is to be padded, as code: of a stride the one behind it."""
     match = TENSOR.match(story.newest) or SIZE.match(story.newest)
     name = _named(story, match["source"]) if match and match["dim"] is not None else None
-    return f"{name}.shape[{match['dim']}]" if match and name else "x.shape[dim]"
+    return f"{name}.shape[{int(match['dim']) + (' stride' in story.newest)}]" if match and name else "x.shape[dim]"
 
 
 def _marks(story: Story, call: str) -> str | None:
@@ -273,7 +279,7 @@ def _marks(story: Story, call: str) -> str | None:
         match = TENSOR.match(guard.text) or SIZE.match(guard.text)
         name = _named(story, match["source"]) if match and match["dim"] is not None else None
         if match is not None and name is not None:
-            found.append(f"{call}({name}, {int(match['dim']) + (guard.cause == 'stride_mismatch')})")
+            found.append(f"{call}({name}, {int(match['dim']) + (' stride' in guard.text)})")
     behind = "  # or the dimension behind it, whichever has another size" if found and story.cause == "stride_mismatch" else ""
     return f"{'; '.join(dict.fromkeys(found))}{behind}" if found else None
 
@@ -294,7 +300,7 @@ MAKERS: dict[str, Callable[[Story], str | None]] = {
     "clones": _clones,
     "grad_line": _grad_line,
     "constraint_line": lambda story: constraint_line(story.reason),
-    "check_line": lambda story: check_line(story.reason),
+    "check_line": lambda story: check_line(story.reason, story.code),
     "option_line": lambda story: option_line(story.reason),
     "loggers": lambda story: logger_methods(story.reason),
     "module": lambda story: missing_module(story.reason),
@@ -303,7 +309,7 @@ MAKERS: dict[str, Callable[[Story], str | None]] = {
     "backend": lambda story: story.backend,
     "hint": lambda story: None if story.hinted else story.hint,  # the line itself is advised
     "fixed_at": lambda story: story.fixed_at,
-    "fixing": lambda story: story.fixed_at or (f"the code of {story.place}" if story.place else "the code"),
+    "fixing": _fixing,
     "hinted_config": lambda story: story.hinted if (story.hinted or "").startswith("torch.") else None,
     "hinted_env": lambda story: story.hinted if (story.hinted or "").startswith("TORCH") else None,
     "buckets": lambda story: buckets_for(guard.text for guard in story.guards),
@@ -315,6 +321,7 @@ MAKERS: dict[str, Callable[[Story], str | None]] = {
     "reason": lambda story: broken_call(story.reason),
     "attribute": _attribute,
     "compiler_line": lambda story: compiler_line(story.reason, windows=story.windows),
+    "upgrade_line": lambda story: upgrade_line(story.reason),
     "triton_line": lambda story: triton_line(windows=story.windows),
     "own_number": lambda story: own_number(_attribute(story)),
     "tensor_line": lambda story: tensor_line(own_number(_attribute(story))),

@@ -27,10 +27,6 @@ _WITHOUT_CONFIG = pattern(r"module '(torch\.\w{1,40})' has no attribute 'config'
 _LOGGED = pattern(r"\bLogger\.(debug|info|warning|error|exception|critical|log|isEnabledFor)\b")
 _QUOTED_NAME = pattern(r"\"([^\"]{1,200})\"")
 _CONSTRAINED = pattern(r"\b[LG]\['(?:(?:kw)?args'\]\[(?P<number>[0-2])|(?:kwargs'\]\[')?(?P<name>\w+)')\]\.size\(\)\[(?P<dim>\d+)\]")
-_RELATION = pattern(
-    r"data-dependent expression (?:(?P<left>u\d+) (?P<sign><=?|>=?) (?P<right>-?\d+)|(?P<name>Eq|Ne)\((?P<first>u\d+), (?P<second>-?\d+)\))"
-)
-_OPPOSITE = {"<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _KNOWN_MODES = pattern(r"Unrecognized mode=(?P<mode>[^,\s]{1,60}), should be one of: (?P<known>[\w, -]{1,300})")
 _KNOWN_OPTIONS = pattern(r"Unexpected optimization option (?P<option>[\w.]{1,80}), known options are \[(?P<known>[^\]]*)")
 # The list of options is long, and mostly cut in the log: what is not alike was not meant. What people set most, all switches of torch 2.1 to 2.15:
@@ -195,8 +191,8 @@ def config_module(message: str) -> str | None:
 
 
 def buckets_for(guards: Iterable[str]) -> str:
-    """Five sizes, each twice the one before, of which the last holds every size that the guards show."""
-    seen = [int(size) for guard in guards for size in _SIZES.findall(guard)]
+    """Five sizes, each twice the one before, of which the last holds every size that the guards show: a stride is none."""
+    seen = [int(size) for guard in guards if " stride" not in guard for size in _SIZES.findall(guard)]
     largest = 1 << max(max(seen, default=0) - 1, 127).bit_length()
     return f"({', '.join(str(largest >> step) for step in range(4, -1, -1))})"
 
@@ -226,19 +222,6 @@ def constraint_line(message: str) -> str:
     named = ((match["name"] or ("x", "y", "z")[int(match["number"])], match["dim"]) for match in _CONSTRAINED.finditer(message.partition("!")[0]))
     marks = [f"maybe_mark_dynamic({name}, {dim})" for name, dim in named] or ["maybe_mark_dynamic(x, dim)"]
     return "; ".join(f"torch._dynamo.{mark}" for mark in dict.fromkeys(marks))
-
-
-def check_line(message: str) -> str:
-    """The relation that the compiler could not decide, stated; its opposite is the other promise that a program can make."""
-    match = _RELATION.search(message)
-    if match is None:
-        return "torch._check(n > 0)  # the condition of the message, with your own variable,"
-    if match["name"]:
-        sign, other = ("==", "!=") if match["name"] == "Eq" else ("!=", "==")
-        left, right = match["first"], match["second"]
-    else:
-        left, sign, right, other = match["left"], match["sign"], match["right"], _OPPOSITE[match["sign"]]
-    return f"torch._check(n {other} {right})  # or torch._check(n {sign} {right}), whichever always holds; n is your variable behind {left};"
 
 
 def option_line(message: str) -> str:

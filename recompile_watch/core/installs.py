@@ -10,7 +10,23 @@ _MSVC = (
 _PACKAGES = "apt-get install -y build-essential python3-dev  # or set CC and CXX to the compilers that are there"
 _OPENMP = "brew install libomp  # on a Mac, or: conda install llvm-openmp; with clang on Linux: apt-get install -y libomp-dev; the compiler is there"
 _LACKS_OPENMP = pattern(r"'omp\.h' file not found|\bomp\.h: No such file|unsupported option '-fopenmp'|(?:library not found for|cannot find) -lomp\b")
-_HEADERS = "apt-get install -y python3-dev  # Python's headers, for the version that runs (python3.12-dev); the compiler is there"
+_HEADERS = (
+    "apt-get install -y python3-dev  # Python's headers, for the version that runs ({} where it is not the system's own); the compiler is there"
+)
+_PYTHON = pattern(r"\bpython(3\.\d{1,2})\b")
+# What a compiler says that is older than the C++17 of torch's code, and torch's own headers under it.
+_TOO_OLD = pattern(
+    r"unrecognized command[- ]line option.{0,3}-(?:std=|march=)|unknown argument: '-std=|invalid value 'c\+\+|You need C\+\+1\d to compile"
+    r"|C\+\+1\d or later compatible compiler"
+)
+_NEWER = (
+    "apt-get install -y g++-12 && export CXX=g++-12  # GCC 9 or newer knows the C++17 of torch's code, the compiler that is there does not;"
+    " in conda: conda install -c conda-forge gxx"
+)
+_UPGRADE = "pip install --upgrade torch"
+_UNKNOWN_PYTHON = pattern(r"Python 3\.\d+\+ not yet supported|not supported on Python 3\.\d+\+")
+# As the sources of torch 2.0 to 2.15 have it: each release refuses the Python that the next ones know.
+_PYTHONS = "  # it compiles under Python 3.11 from torch 2.1 on, 3.12 from 2.4, 3.13 from 2.6, 3.14 from 2.10; or run an older Python"
 # Which triton torch's own metadata require for Linux; the wheels for Windows have triton's numbers.
 _TRITON_FOR_WINDOWS = (
     'pip install -U "triton-windows==X.Y.*"  # X.Y: the triton that belongs to your torch: 3.0 or 3.1 for torch 2.4, 3.1 for 2.5, 3.2 for 2.6,'
@@ -28,7 +44,17 @@ def compiler_line(message: str, *, windows: bool) -> str:
     """What installs a C compiler, or what the one that is there did not find."""
     if windows:
         return _MSVC
-    return _OPENMP if _LACKS_OPENMP.search(message) is not None else _HEADERS if "Python.h" in message else _PACKAGES
+    if _TOO_OLD.search(message) is not None:
+        return _NEWER
+    if "Python.h" in message:
+        python = _PYTHON.search(message)
+        return _HEADERS.format(f"python{python[1] if python else '3.X'}-dev")
+    return _OPENMP if _LACKS_OPENMP.search(message) is not None else _PACKAGES
+
+
+def upgrade_line(message: str) -> str:
+    """What installs a newer torch; of one that does not know this Python with the versions that do."""
+    return _UPGRADE + _PYTHONS * (_UNKNOWN_PYTHON.search(message) is not None)
 
 
 def triton_line(*, windows: bool) -> str:

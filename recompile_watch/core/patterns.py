@@ -57,6 +57,11 @@ _DEVICES = frozenset({"CPU", "CUDA", "HIP", "XPU", "MPS", "HPU", "XLA", "MTIA", 
 _IN_TURN = ("dtype_mismatch", "device_mismatch", "rank_mismatch", "size_mismatch", "stride_mismatch")
 _TEXT_VALUE = pattern(r" == ['\"](?P<text>[^'\"]{0,200})['\"]\s*$")
 _DIGITS = pattern(r"\d{1,18}")
+# What Python raised where torch tried the guard, as with the ToFloat of torch 2.4: which one failed is not told.
+_UNTRIED = pattern(
+    r"(?:\w+Error: )?(?:name '\w+' is not defined|'[\w.]+' object (?:has no attribute '|is not )|(?:list|tuple|string) index out of range"
+    r"|unsupported operand type|can't multiply sequence|bad operand type)"
+)
 _MANY = 100  # no program has so many variants of one thing
 TWO_STATES = frozenset({"bool_value", "grad_mode", "autocast", "global_state", "requires_grad", "dispatch_keys"})
 
@@ -74,8 +79,8 @@ def decisive_first(reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:
     found = _nearest(reasons) if reasons[0].cause in _IN_TURN else None
     if reasons[0].cause in TWO_STATES:
         found = next((reason for reason in reasons if reason.cause not in TWO_STATES), None)
-    if reasons[0].cause == "undefined_name":  # the guard could not be tried: torch 2.4's ToFloat
-        found = next((reason for reason in reasons if reason.cause != "undefined_name"), None)
+    if _UNTRIED.match(reasons[0].text) is not None:
+        found = next((reason for reason in reasons if _UNTRIED.match(reason.text) is None), None)
     if is_of_another_instance(reasons[0]):
         found = next((reason for reason in reasons if not is_of_another_instance(reason)), None)
     return reasons if found is None else (found, *(reason for reason in reasons if reason is not found))

@@ -26,7 +26,7 @@ PLACEHOLDERS = frozenset(
         "module", "config_module",
         "broken_on", "buckets", "padded", "backend", "hint", "hinted_config", "hinted_env", "constraint_line", "check_line", "option_line",
         "own_call", "compiled_at", "own_limit", "limit_key", "old_limit_key", "fixed_at", "fixing", "keys", "own_number",
-        "tensor_line", "compiler_line", "triton_line",
+        "tensor_line", "compiler_line", "triton_line", "upgrade_line",
     }
 )  # fmt: skip
 KINDS = ("env", "config", "kwarg", "code", "ops")
@@ -88,6 +88,7 @@ PATTERNS = {
     "sample_of_one": "an export was given a sample whose size is 1, which makes that dimension a constant",
     "asks_buffers": "the branch asks for numbers that are kept in buffers, and for nothing else",
     "asks_empty": "the line of code asks whether a tensor is empty",
+    "shows_code": "torch shows the line of code that asks for the number, or fixes the size",
     "asks_mask": "the line of code asks whether a mask is set everywhere, or anywhere",
     "branches": "the line of code branches on the number",
     "custom_function": "the line of code stands in an autograd.Function",
@@ -118,7 +119,7 @@ _SETTING = {"name": str, "kind": str, "since": str, "sets": str, "note": str}
 _INEFFECTIVE = {"names": list, "instead": str}
 _KNOWN = {"names": list, "source": str}
 _CAUSE = {"name": str, "looks": list, "never": str}
-_NOTICE = {"text": str, "means": str, "do": str}
+_REMARK = {"text": str, "means": str, "do": str}
 _TABLES: dict[str, Mapping[str, type]] = {
     "remedy": _REMEDY,
     "case": _CASE,
@@ -126,12 +127,12 @@ _TABLES: dict[str, Mapping[str, type]] = {
     "ineffective": _INEFFECTIVE,
     "known": _KNOWN,
     "cause": _CAUSE,
-    "notice": _NOTICE,
+    "remark": _REMARK,
 }
 _REQUIRED = {
     "remedy": ("key", "title", "kind", "apply", "where", "expect", "torch", "verified"), "case": ("id", "remedies"),
     "setting": ("name", "kind", "since"), "ineffective": ("names", "instead"), "known": ("names", "source"), "cause": ("name", "looks"),
-    "notice": ("text", "means", "do"),
+    "remark": ("text", "means", "do"),
 }  # fmt: skip
 
 Tables = dict[str, list[dict[str, object]]]  # the entries of each table, without a mistake
@@ -198,7 +199,7 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
-class Notice:
+class Remark:
     """A message of torch's compiler that is no finding. text: what every form of it contains."""
 
     text: str
@@ -220,7 +221,7 @@ class Catalog:
     models: Models = field(default_factory=Models)
     looks: Mapping[str, Look] = field(default_factory=dict)
     known: frozenset[str] = frozenset()
-    notices: tuple[Notice, ...] = ()
+    remarks: tuple[Remark, ...] = ()
 
     def remedy(self, key: str, kind: str, torch: VersionRange) -> Remedy | None:
         """The remedy of a key for an event kind and what is known of the torch version.
@@ -280,7 +281,7 @@ def catalog_of(tables: Tables, models: Models) -> Catalog:
         models,
         {str(entry["name"]): Look(_list(entry, "looks"), cast(str | None, entry.get("never"))) for entry in tables["cause"]},
         frozenset(name for entry in tables["known"] for name in _list(entry, "names")),
-        tuple(Notice(**cast(dict[str, str], entry)) for entry in tables["notice"]),
+        tuple(Remark(**cast(dict[str, str], entry)) for entry in tables["remark"]),
     )
 
 

@@ -64,6 +64,7 @@ _STATEMENTS = (
     ("exchanges_objects", pattern(rb"\b(?:all_)?gather_object\(|\b(?:broadcast|scatter|send|recv)_object_list\(")),  # of torch.distributed
 )
 
+_TELLS_OF_CODE = pattern(rb"\bdata-dependent expression\b|\bbut your code specialized it\b")
 _INPUT = pattern(rb": graph input \((\w{1,300})\)")  # from what torch 2.12 and later say a branch's condition is computed
 
 # What the whole stack tells: a keyword that the program gave torch's own code, or an autograd.Function.
@@ -203,4 +204,5 @@ def statement_at(message: bytes, stack: list[StackFrame]) -> dict[str, object]:
     code = [line for frame in stack if (line := code_at(message, frame))][-1:]
     found = next((name for line in code for name, form in _STATEMENTS if form.search(line) is not None), None)
     found = found or next((name for name, form in _IN_STACK if form.search(message) is not None), None)
-    return {"statement": found} if found is not None else {}
+    shown: dict[str, object] = {"code": decode(code[0]).strip()} if code and _TELLS_OF_CODE.search(message) is not None else {}
+    return shown | ({"statement": found} if found is not None else {})

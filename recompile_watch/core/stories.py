@@ -114,6 +114,7 @@ class Stories:
             limit, is_accumulated(limit_name), text_or_none(first.extra.get("backend")) if told.key.kind == "compile_error" else None,
             group.lines if told.key.kind == "graph_break" else (), self._others(group, guards),
             text_or_none(first.extra.get("hint")), hinted, fixed_at, called_from, self._entered_at(group, called_from),
+            text_or_none(first.extra.get("code")),
         )  # fmt: skip
 
     def _break_at(self, broken: tuple[str, str | None]) -> str | None:
@@ -331,6 +332,7 @@ class Stories:
             found |= {"hinted", "setting_hinted"} if hinted else {"hinted"}
         if isinstance(statement := group.first.extra.get("statement"), str):
             found.add(statement)
+        found |= {"shows_code"} & {f"shows_{name}" for name in group.first.extra}
         if group.first.extra.get("output") == "gradient":
             found.add("gradient_output")
         if group.key.kind == "forecast_failure" and (self._overwritten & {self._catalog.models.of(group.first), None}):

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 
 from recompile_watch.core.advice import Advice
 from recompile_watch.core.guard_lines import tensor_line
-from recompile_watch.core.installs import compiler_line, triton_line
+from recompile_watch.core.installs import compiler_line, triton_line, upgrade_line
 from recompile_watch.core.models import MODES, Model, ModelSetting, caution_of, where_set
-from recompile_watch.core.remedies import PATTERNS, Case, Catalog, Look, Notice, Remedy
+from recompile_watch.core.remedies import PATTERNS, Case, Catalog, Look, Remark, Remedy
 from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.versions import ANY_VERSION
 from recompile_watch.core.wording import CAUSES, cause_means
@@ -37,6 +37,7 @@ EXAMPLES = {
     "keys": "# batch: the same keys in every call, in one order: mask always (a neutral tensor for a tensor: None is one more variant) or never",
     "own_number": "self.index",
     "compiler_line": compiler_line("", windows=False),
+    "upgrade_line": upgrade_line(""),
     "triton_line": triton_line(windows=False),
     "tensor_line": tensor_line("self.index") or "",
     "fixing": "app/model.py:13 (return self.layers[index](x))",
@@ -85,9 +86,9 @@ def explained_watch_kind(kind: str) -> str:
     return _joined([f"{kind}: raised by the watch", _wrapped(words.means), _wrapped(f"What to do: {words.do}"), key])
 
 
-def explained_notice(notice: Notice) -> str:
+def explained_remark(remark: Remark) -> str:
     """A message of torch's compiler that is no finding."""
-    return _joined([f"{notice.text}: a message of torch, no finding", _wrapped(notice.means), _wrapped(f"What to do: {notice.do}")])
+    return _joined([f"{remark.text}: a message of torch, no finding", _wrapped(remark.means), _wrapped(f"What to do: {remark.do}")])
 
 
 def explained_remedy(key: str, catalog: Catalog) -> str:

@@ -42,7 +42,7 @@ _MESSAGES = """\
 What torch says besides the reasons of recompiles: limits, graph breaks, CUDA graphs, failures. Of several rows the first that fits counts;
 `recompile-watch explain "a line of your log"` shows what to paste.
 """
-_NOTICES = """\
+_REMARKS = """\
 ## Messages that are no finding
 
 What torch's compiler also prints. Nothing compiled again and nothing broke, so no report counts it.
@@ -56,7 +56,7 @@ _TEXTS, _TEXT_LINES, _LINE_CHARS = 4, 3, 150  # so much of what a message looks 
 def guide(rules: Ruleset, catalog: Catalog) -> str:
     """The whole page."""
     causes, messages = (_cause(cause, catalog) for cause in CAUSES), (_message(kind, rules, catalog) for kind in _kinds(rules, catalog))
-    return "\n".join([_INTRODUCTION, *causes, _MESSAGES, *messages, _notices(catalog), *_models(catalog), _settings(catalog)])
+    return "\n".join([_INTRODUCTION, *causes, _MESSAGES, *messages, _remarks(catalog), *_models(catalog), _settings(catalog)])
 
 
 def _cause(cause: str, catalog: Catalog) -> str:
@@ -73,8 +73,8 @@ def _cause(cause: str, catalog: Catalog) -> str:
     return "\n".join(lines)
 
 
-def _notices(catalog: Catalog) -> str:
-    return _NOTICES + "".join(f"| ``{one.text}`` | {one.means} | {one.do} |\n" for one in catalog.notices)
+def _remarks(catalog: Catalog) -> str:
+    return _REMARKS + "".join(f"| ``{one.text}`` | {one.means} | {one.do} |\n" for one in catalog.remarks)
 
 
 def _apart(cases: list[Case], words: Callable[[Case], str]) -> list[str]:

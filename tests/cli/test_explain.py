@@ -62,13 +62,13 @@ def test_a_message_that_is_no_finding_is_told_apart() -> None:
     catalog, rules = load_catalog(), load_rules()
     done = run("explain", "W0317 22:33:36.322000 1 torch/_inductor/utils.py:1137] [0/0] Not enough SMs to use max_autotune_gemm mode")
     assert done.returncode == 0 and "fewer multiprocessors" in done.stdout and "What to do: Nothing." in done.stdout
-    for notice in catalog.notices:
+    for remark in catalog.remarks:
         lines = (
-            f"W0317 22:33:36.322000 1 torch/_inductor/utils.py:1137] [0/0] {notice.text} x\n/v/torch/_inductor/a.py:9: UserWarning: {notice.text} x\n"
+            f"W0317 22:33:36.322000 1 torch/_inductor/utils.py:1137] [0/0] {remark.text} x\n/v/torch/_inductor/a.py:9: UserWarning: {remark.text} x\n"
         )
-        assert not engine_events([lines.encode()]), notice.text
-        assert set(re.findall(r"\bTORCH[A-Z]*_[A-Z_]+", notice.means + notice.do)) <= catalog.known | set(catalog.settings)
-        assert notice.means.endswith((".", ")")) and notice.text in guide(rules, catalog)
+        assert not engine_events([lines.encode()]), remark.text
+        assert set(re.findall(r"\bTORCH[A-Z]*_[A-Z_]+", remark.means + remark.do)) <= catalog.known | set(catalog.settings)
+        assert remark.means.endswith((".", ")")) and remark.text in guide(rules, catalog)
 
 
 def test_a_message_gets_its_own_advice() -> None:

@@ -44,6 +44,42 @@ RESOURCES = (
     "torch._inductor.exc.InductorError: RuntimeError: No valid triton configs. OutOfResources: out of resource: shared memory, "
     "Required: 147968, Hardware limit: 101376. Reducing block sizes or `num_stages` may help.\n"
 )
+# The call of an operator, one of whose tensors torch prints over two lines (2.6).
+FAKE = """\
+torch._dynamo.exc.TorchRuntimeError: Failed running call_function <built-in function f>(*(FakeTensor(..., size=(2, 4), dtype=torch.bfloat16,
+           grad_fn=<TransposeBackward0>)), **{{}}):
+{said}
+
+from user code:
+   File "/srv/m.py", line 27, in forward
+    o = f(q)
+"""
+UNKNOWN = """\
+torch._dynamo.exc.UserError: Could not guard on data-dependent expression u0 < 12 (unhinted: u0 < 12).  (Size-like symbols: u0)
+
+from user code:
+   File "/srv/m.py", line 13, in forward
+    {code}
+"""
+# Two marked tensors, each with the whole stack of the process (2.8).
+STACKED = """\
+  - You marked L['{name}'].size()[0] as dynamic but your code specialized it to be a constant (2048). If you're using mark_dynamic, either remove it.
+
+Framework stack:
+{{frames}}  File "/venv/site-packages/torch/_dynamo/symbolic_convert.py", line 1267, in step
+    self.dispatch_table[inst.opcode](self, inst)
+
+
+User stack:
+  File "/srv/m.py", line 18, in forward
+    h = x + self.table(self.ids)
+
+"""
+MARKED = (
+    "torch.fx.experimental.symbolic_shapes.ConstraintViolationError: Constraints violated (L['x'].size()[0], L['y'].size()[0])! For more information\n"
+    + STACKED.format(name="x")
+    + STACKED.format(name="y")
+)
 CPP = "torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:\nCppCompileError: C++ compile error\n\nOutput:\n"
 
 
@@ -81,6 +117,23 @@ CPP = "torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:\nCppC
         (PTXAS + "ptxas fatal   : Value 'sm_121a' is not defined for option 'gpu-name'\n", "system_ptxas", ""),
         (CPP + "/tmp/a.h:24:10: fatal error: 'omp.h' file not found\n#include <omp.h>\n", "install_compiler", "brew install libomp"),
         (CPP + "/tmp/a.h:24:10: fatal error: Python.h: No such file or directory\n", "install_compiler", "python3-dev"),
+        (CPP + "g++: error: unrecognized command line option '-std=c++17'\n", "install_compiler", "CXX=g++-12"),
+        ("RuntimeError: Python 3.12+ not yet supported for torch.compile\n", "upgrade_torch", "3.12 from 2.4"),
+        (
+            unsupported("can't support async_op=True for <function all_reduce at 0x7f>", "work = f(y)"),
+            "synchronous_collective",
+            "without work.wait()",
+        ),
+        (unsupported("copy.deepcopy UserDefinedObjectVariable(GenerationConfig)", "x"), "compile_forward_of_generate", "model.forward"),
+        (unsupported("generic_jump TensorVariable()", "if torch.all(attention_mask == 1):"), "general_way", "is_compiling()"),
+        (unsupported("generic_jump TensorVariable()", "if torch.isnan(x).any():"), "branch_as_tensor", "torch.where"),
+        (FAKE.format(said="argument 'is_causal' must be bool, not SymBool"), "plain_flag", "True if flag else False"),
+        (FAKE.format(said="Expected query, key, and value to have the same dtype"), "keep_dtype_consistent", "to(x.dtype)"),
+        ("RuntimeError: Expected input at *args[0].shape[0] to be equal to 2, but got 4\n", "export_dynamic", "Dim('batch')"),
+        ("AssertionError: Guard failed: x.size()[0] == 2\n", "export_dynamic", "Dim('batch')"),
+        (UNKNOWN.format(code="if x_mask.size(1) < h.size(1):"), "torch_check", "torch._check(x_mask.size(1) >= h.size(1))"),
+        (UNKNOWN.format(code="if n < 12:"), "torch_check", "torch._check(n >= 12)"),
+        (MARKED.format(frames='  File "??", line 0, in _start\n' * 500), "follow_the_size", "(h = x + self.table(self.ids))"),
     ],
 )
 def test_the_first_advice_on_a_failure(log: str, first: str, words: str) -> None:

@@ -8,7 +8,7 @@ from recompile_watch.core.advice import advise
 from recompile_watch.core.causes import parse_reason
 from recompile_watch.core.findings import Finding
 from recompile_watch.core.story import Story
-from recompile_watch.core.versions import ANY_VERSION
+from recompile_watch.core.versions import ANY_VERSION, VersionRange
 from tests.core.test_advice import CATALOG, GUARD, _block, _hit, _told
 
 FIXED = (
@@ -86,10 +86,26 @@ def test_a_forbidden_batch_of_one_belongs_into_the_warm_up() -> None:
 
 def test_what_is_expected_of_a_package_needs_no_mark() -> None:
     """Measured: the prompt of transformers' generate, then one token; unbacked, 3 recompiles became 5, and the graph broke."""
-    log = _block(1, GUARD.format("kwargs['input_ids']", 1, 9, 1))
+    log = _block(1, GUARD.format("kwargs['features']", 1, 9, 1))
     (found,) = _told(log.replace("/srv/m.py", "/usr/lib/python3/site-packages/transformers/utils/generic.py"))
     assert _remedies(found) == ["none_first_automatic_dynamic"]
     assert "mark_unbacked" in _remedies(_told(log)[0])
+
+
+@pytest.mark.parametrize("tensor", ["input_ids", "kwargs['input_ids']", "past_key_values.key_cache[0]"])
+def test_decoding_needs_no_mark(tensor: str) -> None:
+    """A prompt, then one token: unbacked, attention's own code broke, and 4 recompiles became 15 (measured)."""
+    (found,) = _told(_block(1, GUARD.format(tensor, 1, 9, 1)))
+    assert _remedies(found) == ["none_first_automatic_dynamic", "static_cache"]
+
+
+def test_a_stride_is_no_size_to_pad_to() -> None:
+    """Torch 2.4 names the stride of the batch where the length behind it changed (measured: the batch padded to 8192 hits the limit as well)."""
+    guard = parse_reason("0/0: tensor 'L['feats']' stride mismatch at index 0. expected 71040, actual 86080")
+    patterns = frozenset({"strides_of_sizes"})
+    told = Story("recompile_limit_hit", guard.cause, "f", "/srv/m.py", 3, guard.text, (guard,), patterns)
+    (padded,) = [one for one in advise(told, CATALOG, VersionRange((2, 4), (2, 5))) if one.remedy == "pad_or_bucket"]
+    assert "128)" in padded.apply and "feats.shape[1]" in padded.apply
 
 
 def test_an_attribute_of_each_layer_is_not_named() -> None:
@@ -196,3 +212,11 @@ def test_the_entry_that_came_nearest_decides(first: str, second: str, cause: str
     block = _block(2, first)
     (found,) = _told(block + block.splitlines()[-1].replace(f"0/1: {first}", f"0/0: {second}") + "\n")
     assert (found.kind, found.cause, found.count) == ("recompile", cause, 1)
+
+
+def test_a_guard_that_could_not_be_tried_tells_nothing() -> None:
+    """Torch 2.8 prints what Python raised there; the entry behind it names the sizes that are no longer equal, and torch the setting (measured)."""
+    tied = "hidden.size()[1] == text.size()[1]  # duck sizing added this equality because these variables had the same size 512"
+    block = _block(2, "'NoneType' object has no attribute 'size'")
+    (found,) = _told(block + block.splitlines()[-1].partition("    - ")[0] + f"    - 0/0: {tied}\n")
+    assert found.cause == "symbolic_shape" and _remedies(found)[0] == "duck_shape_off"

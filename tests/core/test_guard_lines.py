@@ -6,9 +6,9 @@ import ast
 
 import pytest
 
+from recompile_watch.core.checks import check_line
 from recompile_watch.core.guard_lines import (
     buckets_for,
-    check_line,
     clone_lines,
     config_module,
     constraint_line,
@@ -105,7 +105,23 @@ def test_the_size_that_the_code_fixes_is_named(message: str, line: str) -> None:
 )
 def test_the_relation_of_the_message_is_what_is_stated(message: str, start: str) -> None:
     """`not n < 3` would ask the same question again (measured): the opposite relation is written out."""
-    assert check_line(message).startswith(start)
+    assert check_line(message, None).startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("code", "start"),
+    [
+        ("if x_mask.size(1) < h.size(1):", "torch._check(x_mask.size(1) >= h.size(1))  # or torch._check(x_mask.size(1) < h.size(1))"),
+        ("x = tokens[:, :n]", "torch._check_is_size(n); torch._check(n < tokens.shape[1])"),
+        ("while steps != limit:", "torch._check(steps == limit)"),
+        ("if n < 12:", "torch._check(n >= 12)  # or torch._check(n < 12), whichever always holds; n is your variable behind u0"),
+        ("if a < b and c:", "torch._check(n >= 12)"),
+        ("x = x[..., :n]", "torch._check(n >= 12)"),
+    ],
+)
+def test_the_code_s_own_words_are_stated(code: str, start: str) -> None:
+    """The message's number is a size of this call, and no promise for the next, unless the code itself has it (measured)."""
+    assert check_line("Could not guard on data-dependent expression u0 < 12 (unhinted: u0 < 12)", code).startswith(start)
 
 
 @pytest.mark.parametrize(
