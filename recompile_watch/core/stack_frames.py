@@ -36,7 +36,7 @@ _CAUSED = pattern(rb"(?m)^Caused by: (?:[^\n]{0,400} # |\()(?P<file>[^\s():]{1,3
 # How the paths begin that torch shortens, of its own files.
 _SHORT_OF_TORCH = pattern(r"^(?:nn|_refs|_prims\w*|_decomp|fx|_\w+|functorch|distributions|utils|ao|optim|autograd|distributed|export)/|^\w+\.py$")
 _SAMPLED = pattern(rb"(?:inferred to be|specialized it to be) a constant \(1\)|export 0/1 specialized due to hint of 1\b")
-_EXPORTS = pattern(rb"[\\/]torch[\\/]_?export[\\/]\w+\.py\"|\boccurred when calling torch\.export\.")
+_EXPORTS = pattern(rb"[\\/]torch[\\/]_?export[\\/]\w+\.py\"|\boccurred when calling torch\.export\.|(?m:^Caused by: [^\n]{0,400}\b_export/\w+\.py:)")
 CALLER = "torch.compile_error.caller"  # for a traceback whose exception is a record of its own: what calls
 _MAX_FRAMES = 200  # of a stack that are compared
 _HEADER = b"Traceback (most recent call last)"

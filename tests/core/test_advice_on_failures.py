@@ -76,7 +76,7 @@ User stack:
 
 """
 MARKED = (
-    "torch.fx.experimental.symbolic_shapes.ConstraintViolationError: Constraints violated (L['x'].size()[0], L['y'].size()[0])! For more information\n"
+    "torch.fx.experimental.symbolic_shapes.ConstraintViolationError: Constraints violated (L['x'].size()[0], L['y'].size()[0])! For more\n"
     + STACKED.format(name="x")
     + STACKED.format(name="y")
 )
