@@ -57,7 +57,7 @@ READING_ORDER = (
     "sums", "runs", "same", "handlers", "starts", "context", "engine", "live", "streams", "parts", "window",
     "fingerprint", "phases", "modes", "groups", "patterns", "models", "model_files", "remedies", "env_file", "env_state",
     "env_check", "guard_lines", "checks", "installs", "story", "advice",
-    "evidence", "wording", "series", "timeline", "findings", "raised_limits", "drift", "shown_versions",
+    "evidence", "wording", "titles", "series", "timeline", "findings", "raised_limits", "drift", "shown_versions",
     "stories", "baseline",
     "acceptance", "candidates", "revisit", "profiles", "decision", "measured", "earlier", "source_span", "analysis", "doubles", "members",
     "statistics", "trials", "gates", "verdict", "published", "diagnosis", "units", "heard", "messages", "notices", "notice_json", "parcels",

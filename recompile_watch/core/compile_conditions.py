@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from recompile_watch.core.compile_id import parse_compile_id
 from recompile_watch.core.events import Event, is_accumulated
+from recompile_watch.core.evidence import shown_function
 from recompile_watch.core.findings import DEFAULT_LIMIT, LIMIT_KIND
 from recompile_watch.core.shelves import Shelf, always
 from recompile_watch.core.sight import EventCondition, Sight
@@ -12,7 +13,7 @@ from recompile_watch.core.signals import Signal
 from recompile_watch.core.units import duration_text
 from recompile_watch.core.watch_settings import CompileSettings
 from recompile_watch.core.windows import Recent
-from recompile_watch.core.wording import CAUSES, shown_function
+from recompile_watch.core.wording import CAUSES
 
 MAX_FUNCTIONS = 2_000
 ANYWHERE = "*"

@@ -1,6 +1,13 @@
 """What the log says of one event, in one line, for people: the evidence of findings and of incidents."""
 
 from recompile_watch.core.events import Event
+from recompile_watch.core.late import pattern
+from recompile_watch.core.patterns import RESUMED
+
+MAX_LINES = 4  # numbers of lines of code that one sentence names
+_SUFFIX = 90
+_LONG_PATH = pattern(r"(?<![\w.…/])/(?:[^/\s'\":,;]+/)+?(?=[^/\s'\":,;]+/[^/\s'\":,;]+(?![^\s'\":,;]))")
+_GENERATED = pattern(r"\b(c[a-z2-7]{7})[a-z2-7]{41,48}(?=\.)")  # the name of a file that inductor wrote
 
 
 def evidence_text(event: Event) -> str:
@@ -58,3 +65,25 @@ def shown(value: object) -> str:
 def failure(exception: object, message: object) -> str:
     """What was raised, as Python prints it."""
     return ": ".join(str(part) for part in (exception, message) if part)
+
+
+def shown_function(name: str) -> str:
+    """``append (resumed at line 25)`` for the function that Dynamo makes of the code behind a graph break."""
+    resumed = RESUMED.search(name)
+    if resumed is None:
+        return name
+    at = f"resumed at line {resumed['line']}" if resumed["line"] else "resumed behind a graph break"
+    return f"{name[: resumed.start()]}{resumed['name']} ({at})"
+
+
+def shorter_paths(text: str) -> str:
+    """A text whose long paths have lost their first folders; addresses of pages keep theirs."""
+    return _LONG_PATH.sub("…/", text)
+
+
+def short(text: str) -> str:
+    """A text that fits behind a title: long ones lose the first folders of their paths, then their end."""
+    text = " ".join(text[: _SUFFIX * 10].split())
+    if len(text) > _SUFFIX:
+        text = _GENERATED.sub(r"\1…", shorter_paths(text))
+    return text if len(text) <= _SUFFIX else text[: _SUFFIX - 1].rstrip() + "…"

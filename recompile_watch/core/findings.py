@@ -19,8 +19,9 @@ from recompile_watch.core.late import pattern
 from recompile_watch.core.modes import COMPILED, EAGER
 from recompile_watch.core.patterns import decisive_first
 from recompile_watch.core.rules import SEVERITIES, Rule, Ruleset
+from recompile_watch.core.titles import title_of
 from recompile_watch.core.versions import Version
-from recompile_watch.core.wording import consequence_of, title_of
+from recompile_watch.core.wording import consequence_of
 
 DEFAULT_LIMIT = 8  # torch._dynamo.config.recompile_limit, unchanged from 2.0 (cache_size_limit) to 2.15
 ALARM_RECOMPILES = 3

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from recompile_watch.core.advice import Advice
 from recompile_watch.core.decision import Decision
+from recompile_watch.core.evidence import shorter_paths
 from recompile_watch.core.findings import Evidence, Finding
-from recompile_watch.core.wording import shorter_paths
 from recompile_watch.report.blocks import Block, title_of
 from recompile_watch.report.safe import safe
 from recompile_watch.report.times import Clock

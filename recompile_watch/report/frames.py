@@ -7,9 +7,9 @@ from math import isfinite
 import pandas as pd
 
 from recompile_watch.core.analysis import Report
+from recompile_watch.core.evidence import shown_function
 from recompile_watch.core.findings import Finding
 from recompile_watch.core.timeline import LENGTHS, Timeline
-from recompile_watch.core.wording import shown_function
 from recompile_watch.report.safe import safe
 from recompile_watch.report.times import moment_of
 

@@ -9,8 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from recompile_watch.core.analysis import Report, SourceReport
+from recompile_watch.core.evidence import shorter_paths
 from recompile_watch.core.findings import Evidence, Finding, is_expected, severities
-from recompile_watch.core.wording import shorter_paths
 from recompile_watch.report.blocks import Block, blocks_of, title_of
 from recompile_watch.report.console import printed
 from recompile_watch.report.numbers import print_numbers

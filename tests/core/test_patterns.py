@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from recompile_watch.core.causes import parse_reason
+from recompile_watch.core.evidence import shown_function
 from recompile_watch.core.patterns import patterns_of, varying_integer
-from recompile_watch.core.wording import shown_function
 
 STORM = {"worst_process": 7, "phase": "unknown"}
 
