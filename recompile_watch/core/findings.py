@@ -1,6 +1,6 @@
 """Findings: groups of events with a severity, ready to be shown.
 
-Severity follows the measured counts (``remedies-measured.md``): one recompile of a size or a number is torch's normal
+Severity follows the measured counts (``docs/remedies.md``): one recompile of a size or a number is torch's normal
 step to a dynamic graph; a third of the same guarded source, or half of the limit in use, is a warning; a limit hit is
 critical.
 """

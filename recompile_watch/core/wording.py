@@ -1,7 +1,7 @@
 """What a cause is and what a finding means, in plain words.
 
 Consequences are true for the torch version at hand.
-Sources: torch/_dynamo/convert_frame.py and the runs of ``remedies-measured.md``; after a limit: ``torch-messages.md`` B.5.
+Sources: torch/_dynamo/convert_frame.py of each version, and the runs of ``docs/remedies.md``.
 """
 
 from recompile_watch.core.events import Reason
@@ -47,7 +47,7 @@ CAUSES = {
     "empty": "torch gave no reason",
 }
 
-# Measured on 2.5.1, 2.7.1, 2.9.1 and 2.13 (remedies-measured.md).
+# Measured on 2.5.1, 2.7.1, 2.9.1 and 2.13.
 _BY_CAUSE = {
     "size_mismatch": "torch makes a size dynamic after its first change; where dynamic=False forbids it, or the code fixes it, each compiles again.",
     "parameter_size": "Parameters keep static sizes by default, so each width of this layer compiles again.",

@@ -206,7 +206,7 @@ def test_a_kind_of_the_users_own_is_a_finding() -> None:
     ],
 )
 def test_consequence_of_a_limit_depends_on_the_version(option: str | None, name: str | None, words: str) -> None:
-    """What happens after a limit hit differs between torch versions (torch-messages.md B.5)."""
+    """What happens after a limit hit differs between torch versions."""
     facts = Facts((SourceFacts("bot.log"),), torch_version=option)
     assert words in only([limit_hit(limit_name=name)], facts).consequence
 
