@@ -14,7 +14,6 @@ from recompile_watch.core.events import EXTRA_FIELDS, Event, event_from_json, ev
 from recompile_watch.core.handlers import Handlers
 from recompile_watch.core.runs import Metrics, Run, Stretch
 from recompile_watch.core.same import (
-    BUILT,
     FAILURES,
     HOLD_BYTES,
     LOGGED,
@@ -25,11 +24,11 @@ from recompile_watch.core.same import (
     Process,
     Raised,
     is_break_of,
-    is_command_of,
     is_followed,
     is_raised_again,
     is_refused_by,
     is_same_place,
+    is_why,
     may_be_one,
     may_follow,
     nearest_first,
@@ -292,8 +291,7 @@ class Context:
 
     def _was_built(self, held: Held) -> bool:
         """True for a command that failed when its compiler has said why: that is the event, with the exception that torch raised."""
-        able = (one for one in nearest_first(self._announced, held) if one.rule == BUILT)
-        built = next((one for one in able if is_command_of(held.event, one.event)), None)
+        built = next((one for one in nearest_first(self._announced, held) if is_why(one, held.event)), None)
         if built is not None:
             raised = {name: held.event.extra[name] for name in ("exception", "called_from", "torch") if name in held.event.extra}
             built.event = built.event._replace(extra={**built.event.extra, **raised})

@@ -174,3 +174,19 @@ def test_the_first_advice_on_a_guard(log: str, first: str) -> None:
 def test_a_list_that_the_module_itself_fills() -> None:
     (finding,) = findings(LIMIT.format(guard="not self.saved"))
     assert "append it outside" in finding.advice[0].apply
+
+
+def test_what_a_packaged_program_says_of_its_input_is_why_its_call_failed() -> None:
+    """It writes why to standard error, and torch raises that the call failed: one failure, with the line that called."""
+    log = """\
+Error: input_handles[0]: unmatched dim value at 0, expected: 2, but got: 4
+
+Traceback (most recent call last):
+  File "/srv/serve.py", line 12, in <module>
+    y = model(x)
+  File "/venv/lib/python3.11/site-packages/torch/_inductor/package/package.py", line 249, in __call__
+    flat_outputs = self.loader.boxed_run(flat_inputs)
+RuntimeError: run_func_( container_handle_, input_handles.data(), input_handles.size()) API call failed at model_container_runner.cpp, line 107
+"""
+    (finding,) = findings(log)
+    assert finding.advice[0].remedy == "export_dynamic" and "called at serve.py:12: input_handles[0]: unmatched dim value" in finding.title
