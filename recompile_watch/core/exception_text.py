@@ -56,7 +56,11 @@ def hint_of(message: str, exception: object = None) -> dict[str, object]:
     """
     derived = _DERIVED.findall(message.partition("Suggested fixes:")[2])
     if derived:
-        return {"hint": "; ".join(dict.fromkeys(derived))[:_MAX_HINT]}
+        unfit = set(_UNFIT.findall(message))  # until torch 2.6 its own suggestion of such a maximum raised (measured)
+        fixes = (
+            _LARGEST.sub(lambda match: str(int(match[0]) - (match[0] in unfit)), fix).replace("= Dim(", "= torch.export.Dim(") for fix in derived
+        )
+        return {"hint": "; ".join(dict.fromkeys(fixes))[:_MAX_HINT]}
     hint = _HINT.search(message)
     if hint is None and isinstance(exception, str):
         said = message.rpartition(f"{exception}: ")[2].partition("from user code:")[0]
@@ -91,8 +95,10 @@ _BROKEN_CALL = pattern(
     r"|call_function BuiltinVariable\((?P<called>\w{1,80})\) "
     r"|Graph break due to unsupported builtin (?P<builtin>[\w.<>]{1,300}?)\.(?: |$))"
 )
-# A multiple that torch.export suggests for a dimension: ``height = 8*_height``.
-_DERIVED = pattern(r"(?m)^[> \t]{0,40}([A-Za-z]\w{0,60} = \d{1,6}\*_\w{1,60})[ \t]*\r?$")
+# A multiple or a range that torch.export suggests for a dimension: ``height = 8*_height``, ``seq = Dim('seq', max=512)``.
+_DERIVED = pattern(r"(?m)^[> \t]{0,40}([A-Za-z]\w{0,60} = (?:\d{1,6}\*_\w{1,60}|Dim\('\w{1,60}'(?:, (?:min|max)=\d{1,9}){1,2}\)))[ \t]*\r?$")
+_LARGEST = pattern(r"(?<=max=)\d+")
+_UNFIT = pattern(r"satisfy the generated guard (\d{1,9}) != ")
 _MAX_HINT = 280
 _MAX_SAID = 2000  # characters of an exception's text in which something may be asked for
 # A hint whose line ends in a blank goes on below it.

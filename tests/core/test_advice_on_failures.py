@@ -96,6 +96,12 @@ CPP = "torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:\nCppC
         (broken(CHAIN.format(first="x", first_input="L_x_")), "branch_as_tensor", "torch.where"),
         (CONSTRAINT.format(fix="height = 8*_height"), "export_derived_dim", "height = 8*_height"),
         (CONSTRAINT.format(fix="height = 8"), "export_dim", "Dim.AUTO"),
+        (CONSTRAINT.format(fix="height = Dim('height', max=512)"), "export_derived_dim", "height = torch.export.Dim('height', max=512)"),
+        (
+            CONSTRAINT.replace("guard Eq", "guard 512 != L['x'] and Eq").format(fix="height = Dim('height', max=512)"),
+            "export_derived_dim",
+            "max=511)",
+        ),
         (
             "AssertionError: Mutating module attribute k_cache during export.\n" + TAIL.format(code="self.k_cache = k"),
             "buffer_in_place",
