@@ -15,14 +15,15 @@ SAME_WORDS = 40  # characters of a message that tell it from others; a wrapped e
 
 HANDED_ON = "torch.compile_error.subprocess"  # the rule for a failure of another process, whose traceback follows
 REFUSED = "torch.graph_break.backend"  # the rule for a graph that the backend could not compile, behind which torch tells of the break itself
-REFUSES_INPUT = "torch.compile_error.exported_input"  # the rule for what a packaged program says, behind which torch raises that its call failed
+# The rules for what a packaged program says, behind which torch raises that its call failed.
+PACKAGED = frozenset({"torch.compile_error.exported_input", "torch.compile_error.packaged"})
 BUILT = "torch.compile_error.compiler"  # the rule for what a C compiler says, behind which torch raises that its command failed
 # Rules for lines behind which torch may say the same again, with place and stack: a warning, and the cause of an exception.
 ANNOUNCED = frozenset(
     {
         "torch.graph_break.warned", "torch.compile_error.cause", "torch.compile_error.traceback", "torch.compile_error.kernel",
         "torch.compile_error.trailed", "torch.compile_error.said", "torch.compile_error.words", "torch.compile_error.own",
-        "torch.compile_error.unsupported", "torch.compile_error.logged", HANDED_ON, BUILT, REFUSES_INPUT, REFUSED,
+        "torch.compile_error.unsupported", "torch.compile_error.logged", HANDED_ON, BUILT, *PACKAGED, REFUSED,
     }
 )  # fmt: skip
 # Rules for what torch says around a failure, for logs that do not show the failure itself.
@@ -186,7 +187,7 @@ def is_why(held: Held, event: Event) -> bool:
     """True for what a compiler, or a packaged program, said before the event, which is only that its command, or its call, failed."""
     near = held.event.rank in (None, event.rank) and event.offset - held.event.offset < PAIR_BYTES
     message = str(event.extra.get("message") or "")
-    if held.rule == REFUSES_INPUT:
+    if held.rule in PACKAGED:
         return near and _CALL_FAILED.search(message) is not None
     is_cut = len(message) >= MAX_MESSAGE - 1  # a command may be longer than what an event keeps of a message
     is_command = "Command '['" in message and ("returned non-zero exit status" in message or is_cut)

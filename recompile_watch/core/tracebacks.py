@@ -44,6 +44,7 @@ _RUNS = pattern(
 )
 _RUNNING = ("_fn", "__call__", "inner", "run", "forward", "backward", "wrapper", "_backward_impl")  # functions of which some modules only run
 _STAGES = (
+    ("running", pattern(r"torch/(?:_inductor/package/package|export/pt2_archive/_package) __call__$")),
     ("kernel", pattern(r"triton/(?:compiler|backends|language|runtime/(?:build|driver))|torch/_inductor/runtime/(?:triton_h|autotune)")),
     ("cudagraphs", pattern(r"torch/_inductor/cudagraph_trees ")),
     ("inductor", pattern(
