@@ -39,7 +39,8 @@ OLD_WORDS = 'Set TORCH_LOGS="+dynamo" and TORCHDYNAMO_VERBOSE=1 for more informa
 OF_21 = '  File "/venv/torch/_dynamo/exc.py", line 172, in unimplemented\n    raise Unsupported(msg)\n'
 GRAD = "Reason: Unsupported: 'skip function grad in file /venv/lib/python3.11/site-packages/torch/autograd/__init__.py'"
 REPEAT = "Reason: Unsupported: dynamic shape operator: aten.repeat_interleave.Tensor; to enable, set it"
-PTXAS = "torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:\nRuntimeError: Internal Triton PTX codegen error\n`ptxas` stderr:\n"
+BACKEND = "torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:\n"
+PTXAS = BACKEND + "RuntimeError: Internal Triton PTX codegen error\n`ptxas` stderr:\n"
 RESOURCES = (
     "torch._inductor.exc.InductorError: RuntimeError: No valid triton configs. OutOfResources: out of resource: shared memory, "
     "Required: 147968, Hardware limit: 101376. Reducing block sizes or `num_stages` may help.\n"
@@ -80,7 +81,7 @@ MARKED = (
     + STACKED.format(name="x")
     + STACKED.format(name="y")
 )
-CPP = "torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:\nCppCompileError: C++ compile error\n\nOutput:\n"
+CPP = BACKEND + "CppCompileError: C++ compile error\n\nOutput:\n"
 
 
 @pytest.mark.parametrize(
@@ -124,6 +125,7 @@ CPP = "torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:\nCppC
         (CPP + "/tmp/a.h:24:10: fatal error: 'omp.h' file not found\n#include <omp.h>\n", "install_compiler", "brew install libomp"),
         (CPP + "/tmp/a.h:24:10: fatal error: Python.h: No such file or directory\n", "install_compiler", "python3-dev"),
         (CPP + "g++: error: unrecognized command line option '-std=c++17'\n", "install_compiler", "CXX=g++-12"),
+        (BACKEND + f"ImportError: /ic/cic2rji24{'a' * 43}.so: cannot read file data\n", "own_cache_folder", "empty them once"),
         ("RuntimeError: Python 3.12+ not yet supported for torch.compile\n", "upgrade_torch", "3.12 from 2.4"),
         (
             unsupported("can't support async_op=True for <function all_reduce at 0x7f>", "work = f(y)"),
