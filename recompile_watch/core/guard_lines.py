@@ -166,7 +166,7 @@ def reorder_line(message: str) -> str:
 
 def tensor_line(name: str | None) -> str | None:
     """What makes a number a tensor: one that an object keeps stays the same tensor, for until torch 2.4 a new one is another object."""
-    if name is None:
+    if name is None or ".shape[" in name:  # nothing can be put into a shape
         return None
     kept = f"once, 0-dimensional (a buffer, where a module holds it); from then on {name}.fill_(value)"
     return f"{name} = torch.tensor({name})  # {kept if name.startswith('self.') else '0-dimensional, made outside the compiled function'}"

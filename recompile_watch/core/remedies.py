@@ -89,6 +89,7 @@ PATTERNS = {
     "asks_buffers": "the branch asks for numbers that are kept in buffers, and for nothing else",
     "asks_empty": "the line of code asks whether a tensor is empty",
     "shows_code": "torch shows the line of code that asks for the number, or fixes the size",
+    "sized_by_tensor": "the line of code makes or shapes a tensor by a number that a tensor holds",
     "asks_mask": "the line of code asks whether a mask is set everywhere, or anywhere",
     "branches": "the line of code branches on the number",
     "custom_function": "the line of code stands in an autograd.Function",

@@ -126,6 +126,9 @@ CPP = BACKEND + "CppCompileError: C++ compile error\n\nOutput:\n"
         (CPP + "/tmp/a.h:24:10: fatal error: Python.h: No such file or directory\n", "install_compiler", "python3-dev"),
         (CPP + "g++: error: unrecognized command line option '-std=c++17'\n", "install_compiler", "CXX=g++-12"),
         (BACKEND + f"ImportError: /ic/cic2rji24{'a' * 43}.so: cannot read file data\n", "own_cache_folder", "empty them once"),
+        (unsupported("None._SimpleCData.__new__", "return ct.c_void_p(A.data_ptr())"), "custom_op", "torch.library.custom_op"),
+        (unsupported("aten._local_scalar_dense.default", "ids = torch.arange(h).expand(-1, w)"), "sizes_from_outside", "pass Python numbers"),
+        (unsupported("aten._local_scalar_dense.default", "n = torch.zeros(int(h.item()))"), "capture_scalar_outputs", ""),
         ("RuntimeError: Python 3.12+ not yet supported for torch.compile\n", "upgrade_torch", "3.12 from 2.4"),
         (
             unsupported("can't support async_op=True for <function all_reduce at 0x7f>", "work = f(y)"),

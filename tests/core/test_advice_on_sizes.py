@@ -99,6 +99,20 @@ def test_decoding_needs_no_mark(tensor: str) -> None:
     assert _remedies(found) == ["none_first_automatic_dynamic", "static_cache"]
 
 
+@pytest.mark.parametrize(
+    ("guard", "first"),
+    [
+        ("self._modules['head'].shape[2] != (im.size()[2] // 4)", "keep_no_shape"),
+        ("self._modules['head'].shape[2] == 16", "keep_no_shape"),
+        ("(((0.1 + torch.sym_float(img.size()[2] // 14)) / 4.0)) == 1.275", "size_for_factor"),
+    ],
+)
+def test_what_the_code_makes_of_a_size(guard: str, first: str) -> None:
+    """A size of the call before that the module keeps, and a factor that is computed from a size, are constants of each graph (measured)."""
+    remedies = _remedies(_told(_block(3, guard))[0])
+    assert remedies[0] == first and "tensor_wrap_scalar" not in remedies
+
+
 def test_a_stride_is_no_size_to_pad_to() -> None:
     """Torch 2.4 names the stride of the batch where the length behind it changed (measured: the batch padded to 8192 hits the limit as well)."""
     guard = parse_reason("0/0: tensor 'L['feats']' stride mismatch at index 0. expected 71040, actual 86080")
