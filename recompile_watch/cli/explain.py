@@ -14,7 +14,7 @@ from recompile_watch.core.errors import UsageError
 from recompile_watch.core.events import EXTRA_FIELDS, Event
 from recompile_watch.core.models import COMPILED_MODES
 from recompile_watch.core.patterns import patterns_of
-from recompile_watch.core.remedies import Catalog, Remark
+from recompile_watch.core.remedies import Catalog
 from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.story import Story
 from recompile_watch.core.times import TimeOptions
@@ -83,12 +83,6 @@ def _settings(topic: str, catalog: Catalog) -> list[str]:
     return [name for name in catalog.settings if name.endswith(f".{topic}") or name == f"torch.compile({argument}=)"]
 
 
-def _remark(topic: str, catalog: Catalog) -> Remark | None:
-    """The message of torch that is no finding, however its lines are broken."""
-    words = " ".join(topic.replace("\\n", " ").split()).lower()
-    return next((remark for remark in catalog.remarks if remark.text.lower() in words), None)
-
-
 def _by_message(topic: str, rules: Ruleset, catalog: Catalog) -> str | None:
     """The event that a pasted message is, with its cause; or the class of a pasted guard."""
     engine, analysis = SourceEngine("-", rules, load_matcher(rules), TimeOptions()), Analysis(rules)
@@ -97,7 +91,7 @@ def _by_message(topic: str, rules: Ruleset, catalog: Catalog) -> str | None:
         analysis.take(item)
     event = next((item for item in items if isinstance(item, Event)), None)
     causes = [reason.cause for reason in event.reasons[:1]] if event is not None else []
-    if event is None and (remark := _remark(topic, catalog)) is not None:
+    if event is None and (remark := catalog.remark_in(topic.replace("\\n", " "))) is not None:
         return explained_remark(remark)
     if event is None:
         guard = parse_reason(topic.lstrip("- "))

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,7 @@ from recompile_watch.sources.opening import STANDARD_INPUT
 if TYPE_CHECKING:
     from recompile_watch.core.analysis import Facts, SourceFacts
 
+_MAX_REMARKED = 1 << 20  # bytes of a file in which nothing was found that are looked through for torch's remarks
 _ADVICE = (
     "is this the right file, and does it hold standard error (2>&1)? TORCH_LOGS=recompiles,graph_breaks,cudagraphs shows most; "
     "where nothing recompiles or breaks, torch prints nothing"
@@ -112,6 +114,20 @@ def complain(facts: Facts, *, has_events: bool, outside: int) -> None:
         write_error(safe(line, 2000))
 
 
+def _remark_in(path: str) -> str | None:
+    """What torch says in the beginning of a plain file, where it is known to be no finding."""
+    from recompile_watch.config import load_catalog
+
+    file = Path(path)
+    try:
+        with file.open("rb") if file.is_file() else BytesIO() as opened:
+            text = opened.read(_MAX_REMARKED).decode("utf-8", "replace")
+    except OSError:
+        return None
+    remark = load_catalog().remark_in(text)
+    return remark.text if remark is not None else None
+
+
 def _complaints(facts: Facts, *, has_events: bool, outside: int) -> list[str]:
     """Every reason why the evidence is incomplete, with what to do."""
     from recompile_watch.core.analysis import NOTHING, problems_of
@@ -129,5 +145,7 @@ def _complaints(facts: Facts, *, has_events: bool, outside: int) -> list[str]:
     lines, size = sum(source.lines for source in facts.sources), sum(source.bytes for source in facts.sources)
     if found and not size:  # what is wrong with the sources says it all
         return found
+    if (remark := next(filter(None, (_remark_in(source.path) for source in facts.sources)), None)) is not None:
+        return [*found, f"no finding in {names}{more}: torch's message '{remark}' is none (recompile-watch explain '{remark}' tells what it means)"]
     what = f"none of {lines} lines tells what torch.compile did" if size else "empty"
     return [*found, f"nothing recognisable in {names}{more} ({what}); {_ADVICE}"]

@@ -232,6 +232,11 @@ class Catalog:
         fitting = [one for one in self.remedies if one.key == key and one.torch.overlaps(torch) and (not one.kinds or kind in one.kinds)]
         return min(fitting, key=lambda one: _preference(one, torch), default=None)
 
+    def remark_in(self, text: str) -> Remark | None:
+        """The message of torch that is no finding, however its lines are broken."""
+        words = " ".join(text.split()).lower()
+        return next((remark for remark in self.remarks if remark.text.lower() in words), None)
+
     def model(self, name: str | None) -> Model | None:
         """A model by its name."""
         return self.models.named(name)
