@@ -6,7 +6,7 @@ from recompile_watch.core.patterns import RESUMED
 
 MAX_LINES = 4  # numbers of lines of code that one sentence names
 _SUFFIX = 90
-_LONG_PATH = pattern(r"(?<![\w.…/])/(?:[^/\s'\":,;]+/)+?(?=[^/\s'\":,;]+/[^/\s'\":,;]+(?![^\s'\":,;]))")
+_LONG_PATH = pattern(r"(?<![\w.…/~])/(?:[^/\s'\":,;]+/)+?(?=[^/\s'\":,;]+/[^/\s'\":,;]+(?![^\s'\":,;]))")
 _GENERATED = pattern(r"\b(c[a-z2-7]{7})[a-z2-7]{41,48}(?=\.)")  # the name of a file that inductor wrote
 
 

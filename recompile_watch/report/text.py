@@ -131,10 +131,8 @@ class _Printer:
         self._advised.setdefault(advice.apply, advice.where)
         if said is None:
             self._print_line(Text.assemble(("do: ", "green"), (title, "bold"), (" (then restart)" if advice.restart else "", "dim")))
-            text = safe(advice.apply.removeprefix("# "), _MAX_APPLY)
-            if advice.kind != "env":  # a line for the shell is pasted as it stands
-                text = shorter_paths(text)
-            self._print_below(text, "green")
+            code, mark, comment = safe(advice.apply, _MAX_APPLY).partition("# ")  # what is pasted stays as it is
+            self._print_below(f"{code}{mark}{shorter_paths(comment)}".removeprefix("# "), "green")
         else:
             self._print_line(Text.assemble(("do: ", "green"), f"as above ({title})"))
         where = safe(advice.where)
