@@ -229,7 +229,7 @@ def test_no_remedy_without_proof_or_source() -> None:
     assert all(len(remedy.verified) > 10 for remedy in CATALOG.remedies)
     names = {name for remedy in CATALOG.remedies for name in re.findall(r"\bexport (\w+)=", remedy.apply)}
     wrappers = {name for _, setting in CATALOG.models.settings() for name in setting.names}
-    assert names <= set(CATALOG.settings) | wrappers | {"USER"}  # the system's own, which Python reads
+    assert names <= set(CATALOG.settings) | wrappers | {"USER", "LD_PRELOAD"}  # the system's own, which Python and its loader read
     assert not names & set(CATALOG.ineffective)
 
 
