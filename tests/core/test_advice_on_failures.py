@@ -136,6 +136,7 @@ CPP = BACKEND + "CppCompileError: C++ compile error\n\nOutput:\n"
         (unsupported("None._SimpleCData.__new__", "return ct.c_void_p(A.data_ptr())"), "custom_op", "torch.library.custom_op"),
         (unsupported("aten._local_scalar_dense.default", "ids = torch.arange(h).expand(-1, w)"), "sizes_from_outside", "pass Python numbers"),
         (unsupported("aten._local_scalar_dense.default", "n = torch.zeros(int(h.item()))"), "capture_scalar_outputs", ""),
+        ("Exception: Capture cuda graph failed: CUDA out of memory. Tried to allocate 592 MiB.\n", "smaller_capture", "--mem-fraction-static"),
         ("RuntimeError: Python 3.12+ not yet supported for torch.compile\n", "upgrade_torch", "3.12 from 2.4"),
         (
             unsupported("can't support async_op=True for <function all_reduce at 0x7f>", "work = f(y)"),
