@@ -16,6 +16,10 @@ _VALUE = re.compile(r"(?<=[=!]= )(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|\[[^\
 _KIND_OF_VALUE = re.compile(r", type=<class '[^'\n]*'>|(?<=dtype mismatch\. expected )\w+, actual \w+")  # torch up to 2.9 prints no type
 _MISSING_KEY = re.compile(r"(?<=^KeyError on )(.{1,200})\[[^\[\]]+\]$")
 _BACKENDS = re.compile(r"(?<=BACKEND_MATCH failure: torch\.compile detected different backend callables\.).*", re.DOTALL)  # as they print themselves
+# One branch on a tensor in the words of several versions; torch 2.4 to 2.6 have one for a function that is called and another for the frame itself.
+_BRANCH = re.compile(
+    r"(?:Unsupported: )?(?:Dynamic control flow is not supported at the moment|generic_jump\b|Data-dependent (?:jump|branching)\b)", re.IGNORECASE
+)
 _QUOTED_ID = re.compile(r"(['\"])(?=[^'\"\s]*\d)[\w.:+/=-]{20,}\1")
 _HEX = re.compile(r"\b0x[0-9a-fA-F]+\b|\b(?=[0-9a-f]*[a-f])(?=[0-9a-f]*\d)[0-9a-f]{8,}\b")
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w])")
@@ -40,6 +44,8 @@ def normalised(text: str) -> str:
 
 
 def _normalised(text: str) -> str:
+    if _BRANCH.match(text) is not None:
+        return "data-dependent branch"
     text = _LOCAL.sub(r"\1", text)
     text = _KIND_OF_VALUE.sub("", _VALUE.sub("S", text))
     text = _BACKENDS.sub("", _MISSING_KEY.sub(r"\1[S]", text))

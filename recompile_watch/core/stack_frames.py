@@ -51,13 +51,6 @@ _STATEMENTS = (
     ),
     ("asks_mask", pattern(rb"^(?:el)?if\b[^\n]*?(?:\b(?:all|any)\([^\n]*mask|mask[^\n]*\.(?:all|any)\()")),
     ("branches", pattern(rb"\b(?:if|while|and|or|not)\b(?:(?!:\s).)*(?:\.item\(|\bbool\()")),
-    (
-        "sized_by_tensor",
-        pattern(
-            rb"^(?!.*(?:\.item\(|\.tolist\(|\bint\(|\bfloat\())[^\n]*"
-            rb"(?:\btorch\.(?:arange|zeros|ones|full|empty|linspace|eye|rand\w*)\(|\.(?:expand|repeat|view|reshape|new_\w+)\()"
-        ),
-    ),
     ("branches", pattern(rb"^(?:(?:el)?if|while)\b[^\n]* in [A-Za-z_]")),  # a tensor is asked whether it holds a number
     # For a log, or for a list, a table or a sum that the program keeps; the graph does not go on with it.
     ("reads_out", pattern(rb"\.detach\(\)[^\n]{0,100}\.(?:item|tolist)\(")),
@@ -69,6 +62,13 @@ _STATEMENTS = (
     ("steps_optimizer", pattern(rb"\b\w*(?:opt\w*|scaler|sched\w*)\.(?:step|zero_grad|unscale_|update)\(")),
     ("picks_experts", pattern(rb"\bexpert_(?:hit|idx|mask)\b")),  # the loop of transformers' mixtures of experts
     ("exchanges_objects", pattern(rb"\b(?:all_)?gather_object\(|\b(?:broadcast|scatter|send|recv)_object_list\(")),  # of torch.distributed
+    (
+        "sized_by_tensor",
+        pattern(
+            rb"^(?!.*(?:\.item\(|\.tolist\(|\bint\(|\bfloat\())[^\n]*"
+            rb"(?:\btorch\.(?:arange|zeros|ones|full|empty|linspace|eye|rand\w*)\(|\.(?:expand|repeat|view|reshape|new_\w+)\()"
+        ),
+    ),
 )
 
 _TELLS_OF_CODE = pattern(rb"\bdata-dependent expression\b|\bbut your code specialized it\b")

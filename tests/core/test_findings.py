@@ -263,6 +263,7 @@ def test_times_are_the_earliest_and_the_latest() -> None:
         ("___check_type_id(rule, 94743065831680)", "___check_type_id(rule, 94743065841952), type=<class '__main__.Rule1'>"),
         ("tensor 'x' dtype mismatch. expected Float, actual Half", "tensor 'x' dtype mismatch. expected Double, actual BFloat16"),
         ("KeyError on features['rsi']", "KeyError on features['macd']"),
+        ("Data-dependent jump", "Unsupported: Dynamic control flow is not supported at the moment. Please use functorch.experimental"),
         ("list(dict.keys(x)) == ['a', 'b']", "list(dict.keys(x)) == ['a']"),
     ],
 )
