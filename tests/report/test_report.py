@@ -43,6 +43,7 @@ def rows(symbols: int) -> list[Event]:
     ]  # fmt: skip
 
 
+LONG = "/srv/releases/2025-10-30/app/m/a.py"
 LIMIT = event("recompile_limit_hit", 5, (Reason("6/7", "kv_cache._current_idx[7] == 0", "kv_cache_index"),), limit=8, limit_name="recompile_limit")
 
 
@@ -53,6 +54,18 @@ def test_worst_first() -> None:
     order = [text.index(word) for word in words]
     assert order == sorted(order)
     assert "8 of 8 entries" in text and "m/a.py:9" in text and "line 5" in text and "pid 7" in text
+
+
+def test_what_is_pasted_is_shown_whole() -> None:
+    """A folder that loses its beginning is another folder; in a comment the end of a path is enough."""
+    analysis = Analysis(RULES)
+    analysis.add(event("compile_error", exception="RuntimeError", message="vLLM failed to compile the model. The most likely reason"))
+    analysis.add(
+        event("compile_error", 2, exception="TorchRuntimeError", message="expected query and key to have the same dtype")._replace(file=LONG)
+    )
+    text = text_of(analysis.report(Facts((SourceFacts("/logs/bot.log", 1000, 10),)), load_catalog()), width=200)
+    assert "rm -rf ~/.cache/vllm/torch_compile_cache  #" in text
+    assert "x = x.to(weight.dtype)  # at …/m/a.py:9" in text
 
 
 def test_recompiles_of_a_function_are_one_block() -> None:
