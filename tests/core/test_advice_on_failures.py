@@ -39,6 +39,7 @@ OLD_WORDS = 'Set TORCH_LOGS="+dynamo" and TORCHDYNAMO_VERBOSE=1 for more informa
 OF_21 = '  File "/venv/torch/_dynamo/exc.py", line 172, in unimplemented\n    raise Unsupported(msg)\n'
 GRAD = "Reason: Unsupported: 'skip function grad in file /venv/lib/python3.11/site-packages/torch/autograd/__init__.py'"
 REPEAT = "Reason: Unsupported: dynamic shape operator: aten.repeat_interleave.Tensor; to enable, set it"
+NO_CHOICE = "torch._inductor.exc.InductorError: LoweringException: NoValidChoicesError: No choices to select, please consider\n  target: {target}\n"
 BACKEND = "torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:\n"
 PTXAS = BACKEND + "RuntimeError: Internal Triton PTX codegen error\n`ptxas` stderr:\n"
 RESOURCES = (
@@ -137,6 +138,8 @@ CPP = BACKEND + "CppCompileError: C++ compile error\n\nOutput:\n"
         (unsupported("aten._local_scalar_dense.default", "ids = torch.arange(h).expand(-1, w)"), "sizes_from_outside", "pass Python numbers"),
         (unsupported("aten._local_scalar_dense.default", "n = torch.zeros(int(h.item()))"), "capture_scalar_outputs", ""),
         ("Exception: Capture cuda graph failed: CUDA out of memory. Tried to allocate 592 MiB.\n", "smaller_capture", "--mem-fraction-static"),
+        (NO_CHOICE.format(target="flex_attention_backward"), "smaller_kernel_blocks", "BLOCK_M1"),
+        (NO_CHOICE.format(target="aten.bmm.default"), "autotune_with_aten", ""),
         ("RuntimeError: Python 3.12+ not yet supported for torch.compile\n", "upgrade_torch", "3.12 from 2.4"),
         (
             unsupported("can't support async_op=True for <function all_reduce at 0x7f>", "work = f(y)"),
