@@ -140,6 +140,13 @@ CPP = BACKEND + "CppCompileError: C++ compile error\n\nOutput:\n"
         ("Exception: Capture cuda graph failed: CUDA out of memory. Tried to allocate 592 MiB.\n", "smaller_capture", "--mem-fraction-static"),
         (NO_CHOICE.format(target="flex_attention_backward"), "smaller_kernel_blocks", "BLOCK_M1"),
         (NO_CHOICE.format(target="aten.bmm.default"), "autotune_with_aten", ""),
+        (unsupported("Attempted to copy.deepcopy a tensor", "y = copy.deepcopy(x)"), "clone_for_deepcopy", "x.detach().clone()"),
+        (unsupported("Attempted to call function marked as skipped: Random.sample", "i = f(x)"), "draw_with_torch", "torch.randperm"),
+        (
+            "torch._dynamo.exc.UserError: Dynamic control flow is not supported at the moment.\n" + TAIL.format(code="assert x.max() < 3"),
+            "assert_async",
+            "",
+        ),
         ("RuntimeError: Python 3.12+ not yet supported for torch.compile\n", "upgrade_torch", "3.12 from 2.4"),
         (
             unsupported("can't support async_op=True for <function all_reduce at 0x7f>", "work = f(y)"),

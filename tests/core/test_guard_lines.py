@@ -115,6 +115,7 @@ def test_the_relation_of_the_message_is_what_is_stated(message: str, start: str)
         ("x = tokens[:, :n]", "torch._check_is_size(n); torch._check(n < tokens.shape[1])"),
         ("while steps != limit:", "torch._check(steps == limit)"),
         ("if n < 12:", "torch._check(n >= 12)  # or torch._check(n < 12), whichever always holds; n is your variable behind u0"),
+        ("if x.sum() > 0:", "torch._check(n >= 12)"),
         ("if a < b and c:", "torch._check(n >= 12)"),
         ("x = x[..., :n]", "torch._check(n >= 12)"),
     ],
