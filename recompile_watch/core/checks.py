@@ -8,9 +8,9 @@ _RELATION = pattern(
     r"data-dependent expression (?:(?P<left>u\d+) (?P<sign><=?|>=?) (?P<right>-?\d+)|(?P<name>Eq|Ne)\((?P<first>u\d+), (?P<second>-?\d+)\))"
 )
 _OPPOSITE = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
-# A line of code that branches on one comparison, without a word that makes two of it.
 # Sizes and plain numbers: what else is compared may be a tensor, and torch._check takes none (measured).
 _NUMBER = r"(?:\w[\w.]*\.size\(-?\d\)|\w[\w.]*\.shape\[-?\d\]|len\(\w[\w.]*\)|\w[\w.]*\.item\(\)|[A-Za-z_]\w*|\d+)"
+# A line of code that branches on one comparison, without a word that makes two of it.
 _BRANCH = pattern(rf"^(?:(?:el)?if|while|assert) (?P<left>{_NUMBER}) (?P<sign><=?|>=?|==|!=) (?P<right>{_NUMBER})(?::|,|$)")
 # A tensor that is cut at a number: its name, the dimensions in front and the number.
 _CUT = pattern(r"\b(?P<tensor>[A-Za-z_][\w.]*)\[(?P<before>(?:(?::|\.\.\.), ?){0,5}):(?P<number>[A-Za-z_]\w*)\]")
