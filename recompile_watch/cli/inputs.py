@@ -10,7 +10,6 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -114,18 +113,21 @@ def complain(facts: Facts, *, has_events: bool, outside: int) -> None:
         write_error(safe(line, 2000))
 
 
-def _remark_in(path: str) -> str | None:
-    """What torch says in the beginning of a plain file, where it is known to be no finding."""
+def _remark_in(files: list[Path]) -> str | None:
+    """What torch says in the beginnings of plain files, where it is known to be no finding."""
     from recompile_watch.config import load_catalog
 
-    file = Path(path)
+    catalog = load_catalog()
+    remarks = (catalog.remark_in(_beginning(file)) for file in files if file.is_file())
+    return next((remark.text for remark in remarks if remark is not None), None)
+
+
+def _beginning(file: Path) -> str:
     try:
-        with file.open("rb") if file.is_file() else BytesIO() as opened:
-            text = opened.read(_MAX_REMARKED).decode("utf-8", "replace")
-    except OSError:
-        return None
-    remark = load_catalog().remark_in(text)
-    return remark.text if remark is not None else None
+        with file.open("rb") as opened:
+            return opened.read(_MAX_REMARKED).decode("utf-8", "replace")
+    except OSError:  # gone since it was read
+        return ""
 
 
 def _complaints(facts: Facts, *, has_events: bool, outside: int) -> list[str]:
@@ -136,8 +138,9 @@ def _complaints(facts: Facts, *, has_events: bool, outside: int) -> list[str]:
     if has_events or not facts.sources:
         return list(problems)
     found = [problem for problem in problems if problem != NOTHING]
-    names = ", ".join("standard input" if source.path == STANDARD_INPUT else source.path for source in facts.sources[:3])
-    more = f" and {len(facts.sources) - 3} more" if len(facts.sources) > 3 else ""
+    named = facts.sources[:3]
+    names = ", ".join("standard input" if source.path == STANDARD_INPUT else source.path for source in named)
+    more = f" and {len(facts.sources) - len(named)} more" if len(facts.sources) > len(named) else ""
     if outside:
         return [*found, f"nothing in the time asked for in {names}{more}: {outside} events lie outside; widen --since and --until"]
     if all(source.error for source in facts.sources):
@@ -145,7 +148,7 @@ def _complaints(facts: Facts, *, has_events: bool, outside: int) -> list[str]:
     lines, size = sum(source.lines for source in facts.sources), sum(source.bytes for source in facts.sources)
     if found and not size:  # what is wrong with the sources says it all
         return found
-    if (remark := next(filter(None, (_remark_in(source.path) for source in facts.sources)), None)) is not None:
+    if (remark := _remark_in([Path(source.path) for source in named])) is not None:
         return [*found, f"no finding in {names}{more}: torch's message '{remark}' is none (recompile-watch explain '{remark}' tells what it means)"]
     what = f"none of {lines} lines tells what torch.compile did" if size else "empty"
     return [*found, f"nothing recognisable in {names}{more} ({what}); {_ADVICE}"]

@@ -20,6 +20,7 @@ from recompile_watch.core.guard_lines import (
     constraint_line,
     dtype_named,
     grad_line,
+    is_of_stride,
     keys_line,
     layers_before,
     logger_methods,
@@ -269,7 +270,7 @@ def _padded(story: Story) -> str:
     """The size that is to be padded, as code: of a stride the one behind it."""
     match = TENSOR.match(story.newest) or SIZE.match(story.newest)
     name = _named(story, match["source"]) if match and match["dim"] is not None else None
-    return f"{name}.shape[{int(match['dim']) + (' stride' in story.newest)}]" if match and name else "x.shape[dim]"
+    return f"{name}.shape[{int(match['dim']) + is_of_stride(story.newest)}]" if match and name else "x.shape[dim]"
 
 
 def _marks(story: Story, call: str) -> str | None:
@@ -279,7 +280,7 @@ def _marks(story: Story, call: str) -> str | None:
         match = TENSOR.match(guard.text) or SIZE.match(guard.text)
         name = _named(story, match["source"]) if match and match["dim"] is not None else None
         if match is not None and name is not None:
-            found.append(f"{call}({name}, {int(match['dim']) + (' stride' in guard.text)})")
+            found.append(f"{call}({name}, {int(match['dim']) + is_of_stride(guard.text)})")
     behind = "  # or the dimension behind it, whichever has another size" if found and story.cause == "stride_mismatch" else ""
     return f"{'; '.join(dict.fromkeys(found))}{behind}" if found else None
 

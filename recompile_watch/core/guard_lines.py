@@ -65,7 +65,7 @@ _LAYER = pattern(r"nn[\\/](?:modules[\\/](?:linear|conv|batchnorm|instancenorm|n
 TENSOR_EXPECTED = r"to be (?:a tensor type, ?'?|<class '[^'\n]{1,200}'>,) ?but found "
 _NAME = r"(?P<name>[^']+(?:'\w+'[^']*)*)"
 TENSOR = pattern(
-    r"tensor '(?P<source>.+?)' (?:size|strides?|dtype|rank|requires_grad|dispatch key set|(?:Tensor )?device index) mismatch"
+    r"tensor '(?P<source>.+?)' (?P<what>size|strides?|dtype|rank|requires_grad|dispatch key set|(?:Tensor )?device index) mismatch"
     r"(?: at index (?P<dim>\d+))?"
 )
 _EQUALS = pattern(r"(?P<source>.+?) (?:==|!=) .+")
@@ -190,9 +190,15 @@ def config_module(message: str) -> str | None:
     return f"{match[1]}.config" if match else None
 
 
+def is_of_stride(guard: str) -> bool:
+    """True for a guard on a stride, in front of the dimension whose size it stands for."""
+    match = TENSOR.match(guard)
+    return match is not None and match["what"].startswith("stride")
+
+
 def buckets_for(guards: Iterable[str]) -> str:
     """Five sizes, each twice the one before, of which the last holds every size that the guards show: a stride is none."""
-    seen = [int(size) for guard in guards if " stride" not in guard for size in _SIZES.findall(guard)]
+    seen = [int(size) for guard in guards if not is_of_stride(guard) for size in _SIZES.findall(guard)]
     largest = 1 << max(max(seen, default=0) - 1, 127).bit_length()
     return f"({', '.join(str(largest >> step) for step in range(4, -1, -1))})"
 

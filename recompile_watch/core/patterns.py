@@ -57,9 +57,9 @@ _DEVICES = frozenset({"CPU", "CUDA", "HIP", "XPU", "MPS", "HPU", "XLA", "MTIA", 
 _IN_TURN = ("dtype_mismatch", "device_mismatch", "rank_mismatch", "size_mismatch", "stride_mismatch")
 _TEXT_VALUE = pattern(r" == ['\"](?P<text>[^'\"]{0,200})['\"]\s*$")
 _DIGITS = pattern(r"\d{1,18}")
-# What Python raised where torch tried the guard, as with the ToFloat of torch 2.4: which one failed is not told.
+# What else than an undefined name Python raised where torch tried the guard: which one failed is not told.
 _UNTRIED = pattern(
-    r"(?:\w+Error: )?(?:name '\w+' is not defined|'[\w.]+' object (?:has no attribute '|is not )|(?:list|tuple|string) index out of range"
+    r"(?:\w+Error: )?(?:'[\w.]+' object (?:has no attribute '|is not )|(?:list|tuple|string) index out of range"
     r"|unsupported operand type|can't multiply sequence|bad operand type)"
 )
 _MANY = 100  # no program has so many variants of one thing
@@ -79,11 +79,16 @@ def decisive_first(reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:
     found = _nearest(reasons) if reasons[0].cause in _IN_TURN else None
     if reasons[0].cause in TWO_STATES:
         found = next((reason for reason in reasons if reason.cause not in TWO_STATES), None)
-    if _UNTRIED.match(reasons[0].text) is not None:
-        found = next((reason for reason in reasons if _UNTRIED.match(reason.text) is None), None)
+    if _is_untried(reasons[0]):
+        found = next((reason for reason in reasons if not _is_untried(reason)), None)
     if is_of_another_instance(reasons[0]):
         found = next((reason for reason in reasons if not is_of_another_instance(reason)), None)
     return reasons if found is None else (found, *(reason for reason in reasons if reason is not found))
+
+
+def _is_untried(reason: Reason) -> bool:
+    """True for a guard that torch could not try, as with the ToFloat of torch 2.4."""
+    return reason.cause == "undefined_name" or _UNTRIED.match(reason.text) is not None
 
 
 def _nearest(reasons: tuple[Reason, ...]) -> Reason | None:

@@ -105,16 +105,18 @@ class Stories:
         resumed = RESUMED.search(group.key.function or "")
         setting = text_or_none(first.extra.get("setting"))
         break_at = self._break_at((resumed["name"] if resumed else group.key.function or "", group.key.file))
+        code = text_or_none(first.extra.get("code"))
+        patterns |= ({"broken_function"} if break_at else set()) | ({"shows_code"} if code else set())
         return Story(
             told.key.kind, guards[-1].cause if guards else cause_of(first), group.key.function, first.file,
             first.line_no if first.line_no is not None else group.last.line_no, guards[-1].text if guards else _message(first),
-            guards, patterns | ({"broken_function"} if break_at else set()), self._limits_of(first),
+            guards, patterns, self._limits_of(first),
             model, break_at, setting, text_or_none(first.extra.get("why")) or self._catalog.ineffective.get(setting or ""),
             text_or_none(first.extra.get("mend")), self._catalog.models.batch_of(model), text_or_none(first.extra.get("stage")),
             limit, is_accumulated(limit_name), text_or_none(first.extra.get("backend")) if told.key.kind == "compile_error" else None,
             group.lines if told.key.kind == "graph_break" else (), self._others(group, guards),
             text_or_none(first.extra.get("hint")), hinted, fixed_at, called_from, self._entered_at(group, called_from),
-            text_or_none(first.extra.get("code")),
+            code,
         )  # fmt: skip
 
     def _break_at(self, broken: tuple[str, str | None]) -> str | None:
@@ -332,7 +334,6 @@ class Stories:
             found |= {"hinted", "setting_hinted"} if hinted else {"hinted"}
         if isinstance(statement := group.first.extra.get("statement"), str):
             found.add(statement)
-        found |= {"shows_code"} & {f"shows_{name}" for name in group.first.extra}
         if group.first.extra.get("output") == "gradient":
             found.add("gradient_output")
         if group.key.kind == "forecast_failure" and (self._overwritten & {self._catalog.models.of(group.first), None}):

@@ -11,6 +11,11 @@ from recompile_watch.core.stack_frames import is_of_a_library
 from recompile_watch.core.wording import CAUSES, is_of_sizes, is_on_a_number
 
 _AROUND = pattern(r"^(?:\w+(?:Error|Exception|Failed): )+(?=\w+(?:Error|Exception): )")  # exceptions that wrap the one that says what is wrong
+# Failures that are none of a compilation: what they are called, and what the program's line did.
+_OWN_TITLES = {
+    "wrapper": ("A compiled wrapper stands where the module itself is wanted", "at"),
+    "input": ("An exported program did not take its input", "called at"),
+}
 _FORBIDS = ("that the stance forbids", "and was compiled ahead of time")
 
 
@@ -100,12 +105,9 @@ def _overwritten(group: Group) -> str:
 
 
 def _compile_error(group: Group) -> str:
-    if group.first.extra.get("stage") == "wrapper":
-        at = f", at {caller}" if (caller := _caller(group)) else ""
-        return f"A compiled wrapper stands where the module itself is wanted{at}{_colon(short(str(group.first.extra.get('message') or '')))}"
-    if group.first.extra.get("stage") == "input":
-        at = f", called at {caller}" if (caller := _caller(group)) else ""
-        return f"An exported program did not take its input{at}{_colon(short(str(group.first.extra.get('message') or '')))}"
+    if (own := _OWN_TITLES.get(str(group.first.extra.get("stage")))) is not None:
+        at = f", {own[1]} {caller}" if (caller := _caller(group)) else ""
+        return f"{own[0]}{at}{_colon(short(str(group.first.extra.get('message') or '')))}"
     is_survived, is_export = group.first.extra.get("suppressed"), group.first.extra.get("exported")
     caller, is_backward = _caller(group), group.first.extra.get("in_backward")
     where = " in backward()" * bool(is_backward) + (f"{' at' if is_backward else ', called at'} {caller}" if caller else "")
