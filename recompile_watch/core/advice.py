@@ -323,7 +323,7 @@ MAKERS: dict[str, Callable[[Story], str | None]] = {
     "attribute": _attribute,
     "compiler_line": lambda story: compiler_line(story.reason, windows=story.windows),
     "upgrade_line": lambda story: upgrade_line(story.reason),
-    "triton_line": lambda story: triton_line(windows=story.windows),
+    "triton_line": lambda story: triton_line(story.torch, windows=story.windows),
     "own_number": lambda story: own_number(_attribute(story)),
     "tensor_line": lambda story: tensor_line(own_number(_attribute(story))),
     "keys": lambda story: keys_line([guard.text for guard in (*story.guards, *story.others)]),

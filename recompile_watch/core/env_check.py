@@ -16,7 +16,7 @@ from recompile_watch.core.late import pattern
 from recompile_watch.core.likeness import close_matches
 from recompile_watch.core.models import COMPILED_MODES, Model, ModelSetting
 from recompile_watch.core.remedies import Catalog
-from recompile_watch.core.versions import VersionRange
+from recompile_watch.core.versions import VersionRange, dotted
 
 KIND = "ineffective_setting"
 NOTES = frozenset({"repeated", "dormant"})  # causes that change nothing and mislead nobody for long: notes, not warnings
@@ -119,7 +119,7 @@ class _Judge:
     def _of_version(self, step: Step) -> Iterator[_Mistake]:
         since, end = self._catalog.settings[step.name].since, self._torch.end
         if end is not None and end <= since:
-            wanted = f"{since[0]}.{since[1]}"
+            wanted = dotted(since)
             yield _Mistake(
                 "too_new",
                 step,

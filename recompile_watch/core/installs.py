@@ -27,12 +27,12 @@ _UPGRADE = "pip install --upgrade torch"
 _UNKNOWN_PYTHON = pattern(r"Python 3\.\d+\+ not yet supported|not supported on Python 3\.\d+\+")
 # As the sources of torch 2.0 to 2.15 have it: each release refuses the Python that the next ones know.
 _PYTHONS = "  # it compiles under Python 3.11 from torch 2.1 on, 3.12 from 2.4, 3.13 from 2.6, 3.14 from 2.10; or run an older Python"
-# Which triton torch's own metadata require for Linux; the wheels for Windows have triton's numbers.
-_TRITON_FOR_WINDOWS = (
-    'pip install -U "triton-windows==X.Y.*"  # X.Y: the triton that belongs to your torch: 3.0 or 3.1 for torch 2.4, 3.1 for 2.5, 3.2 for 2.6,'
-    " 3.4 for 2.8, 3.6 for 2.11"
-)
-_TRITON = "pip uninstall -y triton pytorch-triton && pip install --force-reinstall --no-cache-dir torch  # torch's wheel requires its own triton"
+# The triton that each torch requires, by the metadata of its wheels for Linux; those for Windows require none, and take the same.
+_TRITON_OF = {
+    "2.0": "2.0", "2.1": "2.1", "2.2": "2.2", "2.3": "2.3", "2.4": "3.0", "2.5": "3.1", "2.6": "3.2", "2.7": "3.3", "2.8": "3.4", "2.9": "3.5",
+    "2.10": "3.6", "2.11": "3.6", "2.12": "3.7", "2.14": "3.8", "2.15": "3.9",
+}  # fmt: skip
+_TRITONS = ", ".join(f"{triton} for torch {torch}" for torch, triton in _TRITON_OF.items() if triton[0] == "3")
 
 
 def is_windows(*texts: str | None) -> bool:
@@ -57,6 +57,9 @@ def upgrade_line(message: str) -> str:
     return _UPGRADE + _PYTHONS * (_UNKNOWN_PYTHON.search(message) is not None)
 
 
-def triton_line(*, windows: bool) -> str:
-    """What installs the triton that belongs to torch; for Windows torch's wheel requires none."""
-    return _TRITON_FOR_WINDOWS if windows else _TRITON
+def triton_line(torch: str | None, *, windows: bool) -> str:
+    """What installs the triton that belongs to torch. torch: its version, ``2.9``, where the log shows it."""
+    package = "triton-windows" if windows else "triton"
+    release = next((triton for of, triton in _TRITON_OF.items() if of == torch and (triton in _TRITONS or not windows)), None)
+    told = f"what torch {torch} requires" if release else f"X.Y is what your torch requires: {_TRITONS}, and before 2.4 torch's own number"
+    return f'pip uninstall -y triton pytorch-triton triton-windows && pip install "{package}=={release or "X.Y"}.*"  # {told}'

@@ -14,7 +14,7 @@ import re2
 from recompile_watch.core.errors import RuleError
 from recompile_watch.core.models import Model, Models
 from recompile_watch.core.rules import Pattern, compile_pattern, late_pattern
-from recompile_watch.core.versions import Version, VersionRange, version_of, version_range
+from recompile_watch.core.versions import Version, VersionRange, dotted, version_of, version_range
 
 # What a remedy's texts may be built from; core/evidence.py fills them in from the log.
 PLACEHOLDERS = frozenset(
@@ -379,5 +379,5 @@ def _unknown_names(tables: Tables) -> list[str]:
             if since is None:
                 found.append(f"remedy {entry['key']}: '{name}' stands in no table of settings")
             elif versions is not None and not versions.lies_in(since):
-                found.append(f"remedy {entry['key']}: '{name}' exists from torch {since[0]}.{since[1]} on only")
+                found.append(f"remedy {entry['key']}: '{name}' exists from torch {dotted(since)} on only")
     return found

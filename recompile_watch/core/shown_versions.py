@@ -5,7 +5,7 @@ from collections.abc import Collection
 from recompile_watch.core.findings import LIMIT_KIND
 from recompile_watch.core.groups import Group
 from recompile_watch.core.late import pattern
-from recompile_watch.core.versions import ANY_VERSION, Version, VersionRange, exactly, told_range, version_of
+from recompile_watch.core.versions import ANY_VERSION, Version, VersionRange, dotted, exactly, told_range, version_of
 
 # A guard on a local: torch before 2.7 wraps it, L['x'].
 _NEW_SOURCE = pattern(
@@ -24,7 +24,7 @@ def settled(named: str | None, groups: Collection[Group]) -> tuple[Version | Non
 def shown_version(groups: Collection[Group]) -> str | None:
     """The version that the log shows, ``2.13``; None where it may be several."""
     only = shown_versions(groups).only
-    return None if only is None else f"{only[0]}.{only[1]}"
+    return None if only is None else dotted(only)
 
 
 def shown_versions(groups: Collection[Group]) -> VersionRange:

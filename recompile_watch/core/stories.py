@@ -25,7 +25,7 @@ from recompile_watch.core.remedies import Catalog
 from recompile_watch.core.same import PAIR_BYTES
 from recompile_watch.core.sightings import text_or_none
 from recompile_watch.core.story import Story
-from recompile_watch.core.versions import VersionRange
+from recompile_watch.core.versions import VersionRange, dotted
 
 THREAD_LOCAL_SINCE = (2, 12)  # torch._dynamo.config overrides hold in the thread that made them
 MANY_BREAKS = 4  # places of one package at which it is left out sooner than mended
@@ -116,7 +116,7 @@ class Stories:
             limit, is_accumulated(limit_name), text_or_none(first.extra.get("backend")) if told.key.kind == "compile_error" else None,
             group.lines if told.key.kind == "graph_break" else (), self._others(group, guards),
             text_or_none(first.extra.get("hint")), hinted, fixed_at, called_from, self._entered_at(group, called_from),
-            code,
+            code, dotted(self._torch.only) if self._torch.only is not None else None,
         )  # fmt: skip
 
     def _break_at(self, broken: tuple[str, str | None]) -> str | None:

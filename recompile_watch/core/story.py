@@ -21,7 +21,7 @@ class Story:
     hint, hinted: what torch's message tells the program to do, and the line that does it, where it is one of torch's settings.
     fixed_at: the line of code that fixes a size which torch had made dynamic, as torch prints it.
     called_from: the program's own line that leads into a library, ``/srv/m.py:12 in forward``. entered_at: what calls a library's compiled object.
-    code: the line of code that asks for a number of the data, or that fixes a size.
+    code: the line of code that asks for a number of the data, or that fixes a size. torch: its version, ``2.9``, where the log shows one only.
     """
 
     kind: str
@@ -51,6 +51,7 @@ class Story:
     called_from: str | None = None
     entered_at: str | None = None
     code: str | None = None
+    torch: str | None = None
 
     @property
     def newest(self) -> str:

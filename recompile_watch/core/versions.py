@@ -14,6 +14,11 @@ def version_of(text: str | None) -> Version | None:
     return (int(match[1]), int(match[2])) if match else None
 
 
+def dotted(version: Version) -> str:
+    """``2.9`` of a version."""
+    return f"{version[0]}.{version[1]}"
+
+
 class VersionRange(NamedTuple):
     """Versions from ``first`` on and before ``end`` (None: no end)."""
 

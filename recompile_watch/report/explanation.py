@@ -9,7 +9,7 @@ from recompile_watch.core.installs import compiler_line, triton_line, upgrade_li
 from recompile_watch.core.models import MODES, Model, ModelSetting, caution_of, where_set
 from recompile_watch.core.remedies import PATTERNS, Case, Catalog, Look, Remark, Remedy
 from recompile_watch.core.rules import Ruleset
-from recompile_watch.core.versions import ANY_VERSION
+from recompile_watch.core.versions import ANY_VERSION, dotted
 from recompile_watch.core.wording import CAUSES, cause_means
 from recompile_watch.report.safe import safe
 from recompile_watch.report.watch_kinds import WATCH_KINDS
@@ -38,7 +38,7 @@ EXAMPLES = {
     "own_number": "self.index",
     "compiler_line": compiler_line("", windows=False),
     "upgrade_line": upgrade_line(""),
-    "triton_line": triton_line(windows=False),
+    "triton_line": triton_line(None, windows=False),
     "tensor_line": tensor_line("self.index") or "",
     "fixing": "app/model.py:13 (return self.layers[index](x))",
     "own_limit": "16", "fixed_at": "app/model.py:13 (if n not in self.tables:)",
@@ -109,7 +109,7 @@ def explained_setting(name: str, catalog: Catalog) -> str:
         return _joined([f"{name}: an environment variable", _wrapped("torch's compiler reads it (from torch 2.13 to 2.15); no remedy needs it.")])
     setting = catalog.settings[name]
     words = {"env": "an environment variable", "config": "a configuration key", "call": "a function", "argument": "an argument"}[setting.kind]
-    parts = [f"{name}: {words}, from torch {setting.since[0]}.{setting.since[1]} on"]
+    parts = [f"{name}: {words}, from torch {dotted(setting.since)} on"]
     parts += [f"Sets {setting.sets}." if setting.sets else "", _wrapped(setting.note or "")]
     used = [remedy.key for remedy in catalog.remedies if name in remedy.settings]
     return _joined([*parts, f"Used by: {', '.join(dict.fromkeys(used))}" if used else ""])

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from recompile_watch.core.models import MODES, Model, ModelSetting, caution_of
 from recompile_watch.core.remedies import Case, Catalog, Remedy
 from recompile_watch.core.rules import SEVERITIES, Rule, Ruleset
+from recompile_watch.core.versions import dotted
 from recompile_watch.core.wording import CAUSES, cause_means
 from recompile_watch.report.explanation import DOES_WORDS, by_default, case_remedies, case_words, default_words, example, id_words, pattern_words
 
@@ -167,7 +168,7 @@ def _settings(catalog: Catalog) -> str:
     lines = ["## Settings that torch reads", "", "| setting | kind | since torch | what it sets |", "| --- | --- | --- | --- |"]
     for setting in catalog.settings.values():
         words = " ".join(text for text in (setting.sets and f"{setting.sets}.", setting.note) if text)
-        lines.append(f"| `{setting.name}` | {setting.kind} | {setting.since[0]}.{setting.since[1]} | {words} |")
+        lines.append(f"| `{setting.name}` | {setting.kind} | {dotted(setting.since)} | {words} |")
     lines += ["", "## Names that no torch reads", "", "| name | instead |", "| --- | --- |"]
     lines += [f"| `{name}` | {instead} |" for name, instead in catalog.ineffective.items()]
     lines += ["", f"torch's compiler reads {len(catalog.known)} further variables; they are no mistake, and none of them is advised."]

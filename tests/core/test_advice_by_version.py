@@ -94,6 +94,23 @@ def test_what_torch_says_of_every_callable_is_left_out_of_the_advice() -> None:
         assert any(f"({name})" in one.apply for one in advice)
 
 
+PIP_TRITON = "pip uninstall -y triton pytorch-triton triton-windows && pip install "
+
+
+@pytest.mark.parametrize(
+    ("torch", "home", "package"),
+    [
+        ("2.6.0", "/srv/bot", '"triton==3.2.*" # what torch 2.6 requires'), ("2.1.2", "/srv/bot", '"triton==2.1.*"'),
+        ("2.11.0", "/srv/bot", '"triton==3.6.*"'), ("2.6.0", "C:\\bot", '"triton-windows==3.2.*"'), ("2.3.1", "C:\\bot", '"triton-windows==X.Y.*"'),
+    ],
+)  # fmt: skip
+def test_the_triton_is_that_of_the_torch_at_hand(torch: str, home: str, package: str) -> None:
+    """triton-windows begins with triton 3.0."""
+    said = "torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:\nRuntimeError: Cannot find a working triton installation.\n"
+    (finding,) = findings(f'Traceback (most recent call last):\n  File "{home}/main.py", line 28, in f\n    out = g(x)\n{said}', torch)
+    assert finding.advice[0].apply.startswith(PIP_TRITON + package)
+
+
 @pytest.mark.parametrize(
     ("home", "said", "command"),
     [
@@ -101,8 +118,12 @@ def test_what_torch_says_of_every_callable_is_left_out_of_the_advice() -> None:
         ("/srv/bot", "main.c:5:10: fatal error: Python.h: No such file or directory", "apt-get install -y python3-dev"),
         ("D:\\bot", "Compiler: cl is not found.", "winget install"),
         ("/srv/bot", "Compiler: cl is not found.", "winget install"),
-        ("/srv/bot", "Cannot find a working triton installation.", "pip uninstall -y triton"),
-        ("D:\\bot", "Cannot find a working triton installation.", 'pip install -U "triton-windows=='),
+        (
+            "/srv/bot",
+            "Cannot find a working triton installation.",
+            PIP_TRITON + '"triton==3.1.*" # what torch 2.5 requires',
+        ),
+        ("D:\\bot", "Cannot find a working triton installation.", PIP_TRITON + '"triton-windows==3.1.*"'),
     ],
 )
 def test_what_is_installed_is_that_of_the_system(home: str, said: str, command: str) -> None:

@@ -33,12 +33,12 @@ def broken(line_no: int, frame: str, what: str = PRINT, *, how: str = TRACED, fi
     return record(f"Graph break in user code at {file}:{line_no}\nGraph Break Reason: {how}\n\n{what}\n\n{at}", frame, pid=pid)
 
 
-def findings(log: str) -> list[Finding]:
-    """What a report says of a log."""
+def findings(log: str, torch: str | None = None) -> list[Finding]:
+    """What a report says of a log. torch: the version that the user names."""
     analysis = Analysis(rules())
     for event in engine_events([log.encode()], "bot.log"):
         analysis.add(event)
-    return list(analysis.report(Facts(), CATALOG).findings)
+    return list(analysis.report(Facts(torch_version=torch), CATALOG).findings)
 
 
 def only(log: str) -> Finding:
