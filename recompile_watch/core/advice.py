@@ -59,7 +59,8 @@ _OF_MODULES = frozenset({"forward", "__call__", "_call_impl", "_wrapped_call_imp
 _GRAPH_INPUT = pattern(r"\b(?:arg|primals_)\d+")
 _EXPRESSION = pattern(r"[\w.\[\]'\"(), +*/%<>=!-]{1,200}")  # one line of code at most, whoever wrote the log
 _LENGTH = pattern(r"(?:not )?len\((?P<source>[^()\n]{1,200})\) [!=<>]")
-_ASSIGNED = pattern(r"Mutating module attribute (?P<name>\w{1,80}) during export")
+_ASSIGNED = pattern(r"(?:Mutating module attribute |attrs were (?:created|deleted) in the model\.forward: \{')(?P<name>\w{1,80})")
+_MULTIPLE = pattern(r"(?P<source>[\w.\[\]'\"]{1,200}?)\.size\(\)\[(?P<dim>\d{1,2})\] % (?P<multiple>\d{1,6})\)")
 _NUMBER_FOR_TENSOR = pattern(rf"expected type of '(?P<source>.+)' {TENSOR_EXPECTED}<class '(?:float|int|bool|complex)'>")
 
 
@@ -273,6 +274,17 @@ def _padded(story: Story) -> str:
     return f"{name}.shape[{int(match['dim']) + is_of_stride(story.newest)}]" if match and name else "x.shape[dim]"
 
 
+def _multiples(story: Story) -> str | None:
+    """How much is missing of each size to the multiple that the code pads it to."""
+    parts = []
+    for match in (match for guard in (*story.guards, *story.others) for match in _MULTIPLE.finditer(guard.text[:MAX_GUARD_CHARS])):
+        name = _named(story, match["source"])
+        if name is not None:
+            parts.append((name, f"by -{name}.size({match['dim']}) % {match['multiple']} in dimension {match['dim']}"))
+    of_one = [text for name, text in dict.fromkeys(parts) if name == parts[0][0]]
+    return f"# {parts[0][0]}: torch.nn.functional.pad {', '.join(of_one)}" if parts else None
+
+
 def _marks(story: Story, call: str) -> str | None:
     """``torch._dynamo.mark_dynamic(x, 0)``, one for each tensor and dimension whose size changed."""
     found = []
@@ -315,6 +327,7 @@ MAKERS: dict[str, Callable[[Story], str | None]] = {
     "hinted_env": lambda story: story.hinted if (story.hinted or "").startswith("TORCH") else None,
     "buckets": lambda story: buckets_for(guard.text for guard in story.guards),
     "padded": _padded,
+    "multiple_line": _multiples,
     "broken_on": lambda story: f"this ({broken_call(story.reason)})" if story.reason else "what breaks the graph",
     "operator": lambda story: operator_named(story.reason),
     "reorder_line": lambda story: reorder_line(story.reason),

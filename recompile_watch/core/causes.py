@@ -134,6 +134,7 @@ _FORMS: tuple[tuple[str, str | Callable[[str, str], str]], ...] = (
     (r"___check_type_id|type\(.*\) ==|.*\.__class__ ==", "type_identity"),
     (r"___check_obj_id", _object_id),
     (r"(?:not )?(?:set\.__contains__|___dict_contains)\(|KeyError on ", "dict_keys"),
+    (r"(?:not |len\().*\.keys\(\)\)\[\d+\]\](?:\.[A-Za-z_]\w*)+\)?(?: [=!]= \d+)?$", "container_length"),
     (r"(?:list|set|str|tuple)?\(?(?:dict\.keys\(|[^=]*\.keys\(\))", "dict_keys"),
     (r"(?:not )?___(?:dict_\w+|odict\w*|key_to_id|const_keys\w*)\(", "dict_keys"),
     (r"(?:set|frozenset)\.__len__\(|___\w+_len\(", "container_length"),

@@ -72,7 +72,7 @@ def broken_call(reason: str) -> str:
     """What broke the graph, for a sentence: the callable that torch names, without what it says of every callable, else the message."""
     name = _BROKEN_CALL.match(reason)
     if name is None:
-        return reason.partition(" This function is either a Python builtin ")[0]
+        return _REPR.sub(r"\g<name>", reason.partition(" This function is either a Python builtin ")[0])
     return name["skipped"] or name["builtin"] or name["called"]
 
 
@@ -89,6 +89,10 @@ def _inner_first(text: str) -> str:
     return text if inner is None else f"{inner['error']} ({text[: inner.start()]})"
 
 
+# How Python shows a callable, whose address is of no use.
+_REPR = pattern(
+    r"<(?:bound method|built-in method|built-in function|function) (?P<name>[\w.]{1,200})(?: of [^<>]{1,200})?(?: at 0x[0-9a-fA-F]{1,16})?>"
+)
 # Until torch 2.6, and in 2.6 of a builtin.
 _BROKEN_CALL = pattern(
     r"^(?:Unsupported: )?(?:'?(?:skip function|call_function) (?P<skipped>[\w.<>]{1,200}) in (?:file|skip_files) "

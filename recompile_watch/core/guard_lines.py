@@ -68,6 +68,7 @@ TENSOR = pattern(
     r"tensor '(?P<source>.+?)' (?P<what>size|strides?|dtype|rank|requires_grad|dispatch key set|(?:Tensor )?device index) mismatch"
     r"(?: at index (?P<dim>\d+))?"
 )
+_READ_OUT = pattern(r"___as_tensor\((?P<source>[^\s()]{1,300})\)\.item\(\)")  # a number that torch made a tensor of, to trace it
 _EQUALS = pattern(r"(?P<source>.+?) (?:==|!=) .+")
 SIZE = pattern(r"(?:2 <= |\()?(?P<source>[\w.\[\]'\"]+?)\.size\(\)\[(?P<dim>\d+)\]")
 _ROOTED = pattern(r"(?P<root>[A-Za-z_]\w*)(?P<rest>(?:[.\[].*)?)", re.DOTALL)
@@ -366,6 +367,7 @@ def rooted(source: str | None) -> str | None:
 
 def source_text(guard: str) -> str | None:
     """The source that a guard is about, as printed; None where it names none."""
+    guard = _READ_OUT.sub(r"\g<source>", guard)
     tensor = TENSOR.match(guard)
     if tensor is not None:
         return tensor["source"]

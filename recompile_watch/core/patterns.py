@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import groupby, pairwise
 
-from recompile_watch.core.compile_id import parse_compile_id
+from recompile_watch.core.compile_id import entry_number, parse_compile_id
 from recompile_watch.core.events import Reason
 from recompile_watch.core.late import pattern
 
@@ -32,6 +32,7 @@ _BESIDE = pattern(
 # torch wraps what has no code of its own to compile, such as a module of torch's: all of it runs through this one function.
 # A part of a module: one module keeps its parts, and the sizes of its parameters; several that share the code differ in them.
 _PART = pattern(r"(?:not )?(?:___\w+\(|len\(|dict\.keys\(|KeyError on |tensor ')(?:L\['self'\]|self)\.(?:_modules|_parameters)\b")
+_KEPT = pattern(r"len\([^\n]{1,300}\]\.[A-Za-z]\w{0,60}\) == (?P<length>\d{1,9})$")
 _HOOKS = pattern(r"\w_hooks\b")  # registered on a module and taken off again, it is still the same one
 _OTHER_SELF = pattern(r"___check_obj_id\(L\['self'\], \d{1,20}\)$")
 _OF_PARTS = frozenset({"type_identity", "dict_keys", "container_length", "parameter_size"})
@@ -104,7 +105,13 @@ def _nearest(reasons: tuple[Reason, ...]) -> Reason | None:
 
 def is_of_another_module(guard: Reason) -> bool:
     """True for a guard that fails when the code is called for another module of the same class: another part, or a parameter of another size."""
-    return guard.cause in _OF_PARTS and _PART.match(guard.text) is not None and _HOOKS.search(guard.text) is None
+    return guard.cause in _OF_PARTS and _PART.match(guard.text) is not None and _HOOKS.search(guard.text) is None and not _grows(guard)
+
+
+def _grows(guard: Reason) -> bool:
+    """True for what a part keeps and fills: it holds as many as there are entries before it, or one more."""
+    kept, entry = _KEPT.match(guard.text), entry_number(guard.entry)
+    return kept is not None and int(kept["length"]) - entry in (0, 1)
 
 
 def is_of_another_instance(guard: Reason) -> bool:

@@ -26,7 +26,7 @@ PLACEHOLDERS = frozenset(
         "module", "config_module",
         "broken_on", "buckets", "padded", "backend", "hint", "hinted_config", "hinted_env", "constraint_line", "check_line", "option_line",
         "own_call", "compiled_at", "own_limit", "limit_key", "old_limit_key", "fixed_at", "fixing", "keys", "own_number",
-        "tensor_line", "compiler_line", "triton_line", "upgrade_line",
+        "tensor_line", "compiler_line", "triton_line", "upgrade_line", "multiple_line",
     }
 )  # fmt: skip
 KINDS = ("env", "config", "kwarg", "code", "ops")

@@ -41,6 +41,11 @@ GRAD = "Reason: Unsupported: 'skip function grad in file /venv/lib/python3.11/si
 REPEAT = "Reason: Unsupported: dynamic shape operator: aten.repeat_interleave.Tensor; to enable, set it"
 NO_CHOICE = "torch._inductor.exc.InductorError: LoweringException: NoValidChoicesError: No choices to select, please consider\n  target: {target}\n"
 BACKEND = "torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:\n"
+USER = "torch._dynamo.exc.UserError: "
+EXPORT = (
+    'Traceback (most recent call last):\n  File "/v/lib/python3.11/site-packages/torch/export/__init__.py", line 311, in export\n    return f()\n'
+)
+RACED = "/h/.triton/cache/7VJX/tmp.pid_48213_c9f0/triton_poi_fused_3.ttir"
 PTXAS = BACKEND + "RuntimeError: Internal Triton PTX codegen error\n`ptxas` stderr:\n"
 RESOURCES = (
     "torch._inductor.exc.InductorError: RuntimeError: No valid triton configs. OutOfResources: out of resource: shared memory, "
@@ -160,6 +165,33 @@ CPP = BACKEND + "CppCompileError: C++ compile error\n\nOutput:\n"
         (FAKE.format(said="Expected query, key, and value to have the same dtype"), "keep_dtype_consistent", "x.to(weight.dtype)"),
         ("RuntimeError: Expected input at *args[0].shape[0] to be equal to 2, but got 4\n", "export_dynamic", "Dim('batch')"),
         ("AssertionError: Guard failed: x.size()[0] == 2\n", "export_dynamic", "Dim('batch')"),
+        (USER + "Expecting `args` to be a tuple of example positional inputs, got <class 'torch.Tensor'>\n", "tuple_of_examples", "(x,)"),
+        (USER + "its top-level keys must be the arg names ['a', 'b'] of `inputs`, but here they are ['a']\n", "shapes_as_signature", "'flag': None"),
+        (USER + "Found different definitions Dim('s', max=8) and Dim('s', max=16) for the same symbolic dimension\n", "shapes_as_signature", ""),
+        (USER + "It looks like one of the outputs with type `<class 'Out'>` is not supported or pytree-flattenable. \n", "register_dataclass", ""),
+        (USER + "Cannot export model which references tensors that are neither buffers/parameters\n", "tensors_as_buffers", "register_buffer"),
+        (USER + "zip() has one argument of len differing from others\n", "as_the_message_says", "zip() has one argument"),
+        (EXPORT + "ValueError: Exporting a ScriptModule is not supported. Maybe try\n", "module_to_export", "before torch.jit.script"),
+        (EXPORT + "ValueError: following attrs were created in the model.forward: {'cache'} Such\n", "buffer_in_place", "self.cache.copy_"),
+        (BACKEND + "RuntimeError: 0 active drivers ([]). There should only be one.\n", "give_it_the_gpu", "is_available()"),
+        (
+            BACKEND + f"FileNotFoundError: [Errno 2] No such file or directory: '{RACED}' -> '/h/.triton/cache/T.ttir'\n",
+            "cache_of_each_rank",
+            "LOCAL_RANK",
+        ),
+        (
+            BACKEND + "AttributeError: quantized.LinearPackedParamsBase does not have a field with name 'is_complex'\n",
+            "leave_quantized_out",
+            "torchao",
+        ),
+        (FAKE.format(said="aten.mul.Tensor: got mixed torch.Tensor and DTensor, need to convert all"), "distribute_the_tensor", "Replicate()"),
+        (unsupported("dynamic shape operator: aten.bincount.default", "n = x.bincount()"), "fixed_length_count", "scatter_add_"),
+        (unsupported("torch.* op returned non-Tensor bool call_function _nested_tensor_from_mask_left_aligned", "y"), "nested_tensor_off", "False"),
+        (unsupported("Workaround for issues with nn_parameter construction", "self.c = nn.Conv1d(1, 2, 3)"), "make_modules_before", "nn.LazyConv1d"),
+        (unsupported("Compilation of intermediate hooks requires compiled autograd", "y.register_hook(f)"), "compile_around_hook", ".compile()"),
+        (unsupported("'skip function pack_padded_sequence in file /t/torch/nn/utils/rnn.py'", "p = pack(x)"), "leave_packing_out", "disable"),
+        (unsupported("does not know how to trace the builtin `time.time.`", "t = time.time()"), "remove_graph_break", "move it out"),
+        ("The model 'OptimizedModule' is not supported for text-generation. Supported models are ['A'].\n", "compile_in_place", "model.compile()"),
         (UNKNOWN.format(code="if x_mask.size(1) < h.size(1):"), "torch_check", "torch._check(x_mask.size(1) >= h.size(1))"),
         (UNKNOWN.format(code="if n < 12:"), "torch_check", "torch._check(n >= 12)"),
         (MARKED.format(frames='  File "??", line 0, in _start\n' * 500), "follow_the_size", "(h = x + self.table(self.ids))"),

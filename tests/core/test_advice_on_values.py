@@ -348,3 +348,37 @@ def test_integers_and_floats_are_not_cast_alone() -> None:
     assert _remedies(mixed) == ["one_form_outside", "keep_dtype_consistent"]
     (floats,) = _told(_block(1, "tensor 'img' dtype mismatch. expected Float, actual Half"))
     assert _remedies(floats) == ["keep_dtype_consistent"]
+
+
+HOOK = "self._modules['layer1']._forward_hooks[list(self._modules['layer1']._forward_hooks.keys())[0]].__self__.features"
+RATE = "___as_tensor(self._modules['drop_path'].drop_prob).item()"
+
+
+@pytest.mark.parametrize(
+    ("guards", "function", "first", "words"),
+    [
+        ([f"___stack0 == {n}.848" for n in range(8)], "torch_dynamo_resume_in_f_at_4", "keep_the_tensor", "no .item(), float() or int() there"),
+        ([f"{RATE} == 0.0{n}81" for n in range(8)], "f", "recompile_limit_kwarg", "recompile_limit=16"),
+        ([f"len({HOOK}) == {2 * n}" for n in range(1, 9)], "f", "empty_before_call", "features.clear()"),
+        ([f"len(self._modules['pos'].cache) == {n}" for n in range(8)], "f", "fill_outside", "make it in each call"),
+        ([f"len(self.kv_cache) == {n}" for n in range(8)], "f", "static_cache", "index_copy_"),
+        (
+            ["((7 + (-1)*(x.size()[1] % 7)) % 7) > 0", "((7 + (-1)*(x.size()[2] % 7)) % 7) <= 0"],
+            "f",
+            "pad_to_multiple",
+            "by -x.size(1) % 7 in dimension 1, by",
+        ),
+    ],
+)
+def test_what_a_value_is_kept_in_decides(guards: list[str], function: str, first: str, words: str) -> None:
+    """What was said of them before had no effect, was no Python, or was nothing at all (carried out on 2.4.1 to 2.9.1)."""
+    log = _limit_hit(guards) if len(guards) > 2 else "".join(_block(n, guard) for n, guard in enumerate(guards, 1))
+    told = _told(log.replace("function f in", f"function {function} in").replace("function: 'f'", f"function: '{function}'"))
+    advice = told[0].advice[0]
+    assert advice.remedy == first and words in advice.apply
+    assert "another module" not in repr(told)
+
+
+def test_an_attribute_that_torch_reads_through_a_tensor_has_the_name_that_the_program_gives_it() -> None:
+    guards = [f"___as_tensor(self._modules['norm'].eps).item() == 0.0{n}81" for n in range(8)]
+    assert _told_alike(_limit_hit(guards))[0].apply.startswith("self.norm.eps = torch.tensor(self.norm.eps)")

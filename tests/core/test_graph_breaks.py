@@ -313,11 +313,11 @@ def test_a_check_of_torch_s_own_code_is_switched_off_by_a_keyword(code: str, ins
     assert (found.file, found.line_no, found.advice[0].remedy) == ("/srv/m.py", 28, first)
 
 
-def test_a_number_in_a_custom_function_stays_outside() -> None:
+def test_a_number_in_a_custom_function_stays_a_tensor() -> None:
     """Of an autograd.Function: the setting that torch names keeps the break (measured), for it is traced apart."""
     what = "Data dependent operator\n  Explanation: Operator `aten._local_scalar_dense.default` has a non-Tensor output"
     log = broken(14, "0/0", what, stack=call(30, "forward", "q = RoundSTE.apply(x)"))
-    assert advised(log) == ["exclude_from_compile", "remove_graph_break"]
+    assert advised(log) == ["keep_the_tensor", "exclude_from_compile", "remove_graph_break"]
     assert advised(broken(14, "0/0", what))[0] == "capture_scalar_outputs"
 
 
