@@ -290,11 +290,10 @@ class Context:
         return True
 
     def _was_built(self, held: Held) -> bool:
-        """True for a command that failed when its compiler has said why: that is the event, with the exception that torch raised."""
+        """True for a command, a call or an operator that failed when what failed in it has said why: that is the event, with what torch raised."""
         built = next((one for one in nearest_first(self._announced, held) if is_why(one, held.event)), None)
         if built is not None:
-            raised = {name: held.event.extra[name] for name in ("exception", "called_from", "torch") if name in held.event.extra}
-            built.event = built.event._replace(extra={**built.event.extra, **raised})
+            built.raised_as(held.event)
         return built is not None
 
     def _drop_announced(self, held: Held) -> None:

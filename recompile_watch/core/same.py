@@ -45,6 +45,7 @@ _WRAPPING = frozenset({"UserError", "Unsupported", "TorchRuntimeError", "Backend
 # Rules for a guard that could not be made, and for what suppress_errors puts up with: torch tells of the failure, and then prints it once more.
 LOGGED = ("torch.compile_error.guard", "torch.compile_error.suppressed")
 
+_SCROLL_UP = "Scroll up to find out what causes the graph break"  # of torch.cond and its like, until torch 2.11: the exception above says it
 _CALL_FAILED = pattern(r"^run_func_\(|API call failed at ")
 
 FAILURES = frozenset({"compile_error", "recompile_limit_error", "recompile_forbidden"})
@@ -83,6 +84,14 @@ class Held:
             told = {name: raised.extra[name] for name in ("called_from", "entered_at", "in_backward", "exported") if name in raised.extra}
             self.event = event._replace(function=raised.function, file=raised.file, line_no=raised.line_no, extra={**event.extra, **told})
 
+    def raised_as(self, raised: Event) -> None:
+        """Takes what torch raised of it: the exception, or of what failed in an operator's function the place; its own exception says more."""
+        told = {name: raised.extra[name] for name in ("exception", "called_from", "torch") if name in raised.extra}
+        if _is_of_an_operator(self.event):
+            told.pop("exception", None)
+            self.placed_as(raised)
+        self.event = self.event._replace(extra={**self.event.extra, **told})
+
     @property
     def process(self) -> Process:
         """Whose event it is, as far as the log tells."""
@@ -90,8 +99,17 @@ class Held:
 
 
 def is_followed(held: Held) -> bool:
-    """True for an event that another one may repeat."""
+    """True for an event that another one may repeat, or show the place of."""
+    return _announces(held) or _is_of_an_operator(held.event)
+
+
+def _announces(held: Held) -> bool:
     return held.rule in ANNOUNCED or held.rule in TAILS or _is_wrapped(held.event)
+
+
+def _is_of_an_operator(event: Event) -> bool:
+    """True for what Dynamo could not trace in a function that an operator such as torch.cond was given; what follows shows the place."""
+    return event.kind == "compile_error" and event.extra.get("exception") == "Unsupported" and event.file is None and event.function is None
 
 
 def _is_wrapped(event: Event) -> bool:
@@ -139,11 +157,11 @@ def may_follow(held: Held) -> bool:
 
 def says(held: Held, announced: Held) -> bool:
     """True when the event is what one before it announced: the break itself, or an exception that goes on with it."""
-    if not is_followed(announced):
+    if not _announces(announced):
         return bool(held.stack) and not announced.stack and _tells_of(held.event, announced.event)
     event, before, rule = held.event, announced.event, announced.rule
     is_wrapping = _is_wrapped(before) or _is_wrapped(event)
-    if is_followed(held) and rule != HANDED_ON and not is_wrapping:
+    if _announces(held) and rule != HANDED_ON and not is_wrapping:
         return False  # what announces something says less than any other
     if announced.rule == REFUSED:
         is_break_of_it = event.kind == "graph_break" and event.compile_id == before.compile_id and bool(event.reasons)
@@ -184,9 +202,11 @@ def is_raised_again(event: Event, logged: Event) -> bool:
 
 
 def is_why(held: Held, event: Event) -> bool:
-    """True for what a compiler, or a packaged program, said before the event, which is only that its command, or its call, failed."""
+    """True for what a compiler, a packaged program or a branch said before the event, which is only that its command, call or operator failed."""
     near = held.event.rank in (None, event.rank) and event.offset - held.event.offset < PAIR_BYTES
     message = str(event.extra.get("message") or "")
+    if _SCROLL_UP in message:
+        return near and _is_of_an_operator(held.event)
     if held.rule in PACKAGED:
         return near and _CALL_FAILED.search(message) is not None
     is_cut = len(message) >= MAX_MESSAGE - 1  # a command may be longer than what an event keeps of a message

@@ -6,6 +6,7 @@ import pytest
 
 from recompile_watch.core.streams import Piece
 from tests.conftest import events_of_bytes
+from tests.core.test_graph_breaks import findings
 from tests.core.test_streams import TIMES, lines_of, read_once, shown, stream
 
 TORCH = "/usr/local/lib/python3.12/dist-packages/torch"
@@ -149,3 +150,35 @@ def test_what_is_logged_has_the_place_of_what_is_raised() -> None:
     assert (event["compile_id"], event["called_from"]) == ("0/0", "/srv/bot/main.py:10 in handle")
     (event,) = events_of_bytes(logged.encode(), "torch.log")
     assert "called_from" not in event
+
+
+@pytest.mark.parametrize(
+    ("said", "remedy"),
+    [
+        ("Expected branches to return the same pytree structure.", "same_from_both_branches"),
+        ("Expected operands to be a list/tuple but got <class 'torch.Tensor'>", "operands_as_tuple"),
+        ("Unsupported Tensor.item() call with capture_scalar_outputs=False", "capture_scalar_outputs"),
+    ],
+)
+def test_an_operator_that_failed_is_what_failed_in_its_function(said: str, remedy: str) -> None:
+    """torch before 2.12 raises that torch.cond could not be captured, and says to scroll up; only that shows the place in the program."""
+    inner = f"""{HEAD}  File "{TORCH}/_dynamo/variables/higher_order_ops.py", line 76, in graph_break_as_hard_error
+    return fn(*args, **kwargs)
+  File "{TORCH}/_dynamo/exc.py", line 528, in unimplemented_v2
+    raise Unsupported(msg)
+torch._dynamo.exc.Unsupported: {said}
+"""
+    outer = f"""{HEAD}{OUTER}  File "{TORCH}/_dynamo/variables/higher_order_ops.py", line 79, in graph_break_as_hard_error
+    raise UncapturedHigherOrderOpError(reason + msg) from e
+torch._dynamo.exc.UncapturedHigherOrderOpError: Cond doesn't work unless it is captured completely with torch.compile. Scroll up to find out \
+what causes the graph break.
+
+from user code:
+   File "/srv/bot/model.py", line 4, in step
+    return torch.cond(x.sum() > 0, f, g, (x,))
+"""
+    (event,) = events_of_bytes((inner + WRAPPED + outer).encode(), "-")
+    assert (event["file"], event["line_no"], event["function"]) == ("/srv/bot/model.py", 4, "step")
+    assert event["exception"] == "Unsupported" and said in str(event["message"])
+    (finding,) = findings(inner + WRAPPED + outer)
+    assert finding.advice[0].remedy == remedy
