@@ -60,6 +60,7 @@ _GRAPH_INPUT = pattern(r"\b(?:arg|primals_)\d+")
 _EXPRESSION = pattern(r"[\w.\[\]'\"(), +*/%<>=!-]{1,200}")  # one line of code at most, whoever wrote the log
 _LENGTH = pattern(r"(?:not )?len\((?P<source>[^()\n]{1,200})\) [!=<>]")
 _ASSIGNED = pattern(r"(?:Mutating module attribute |attrs were (?:created|deleted) in the model\.forward: \{')(?P<name>\w{1,80})")
+_CLASS = pattern(r"<class '(?:[\w.<>]{1,200}\.)?(?P<name>[A-Za-z]\w{0,80})'>")
 _MULTIPLE = pattern(r"(?P<source>[\w.\[\]'\"]{1,200}?)\.size\(\)\[(?P<dim>\d{1,2})\] % (?P<multiple>\d{1,6})\)")
 _NUMBER_FOR_TENSOR = pattern(rf"expected type of '(?P<source>.+)' {TENSOR_EXPECTED}<class '(?:float|int|bool|complex)'>")
 
@@ -328,6 +329,7 @@ MAKERS: dict[str, Callable[[Story], str | None]] = {
     "buckets": lambda story: buckets_for(guard.text for guard in story.guards),
     "padded": _padded,
     "multiple_line": _multiples,
+    "class_named": lambda story: match["name"] if (match := _CLASS.search(story.reason)) else "Output",
     "broken_on": lambda story: f"this ({broken_call(story.reason)})" if story.reason else "what breaks the graph",
     "operator": lambda story: operator_named(story.reason),
     "reorder_line": lambda story: reorder_line(story.reason),

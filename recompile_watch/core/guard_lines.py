@@ -124,7 +124,7 @@ _STRUCTURE = tuple(
         ),
         (
             r"(?:not )?len\((?P<name>.+)\) (?:==|!=|<|<=|>|>=) |not (?P<left>[\w.\[\]'\"]+)$",
-            "# {name}: one stacked tensor with a mask, and no loop over it; or as many entries in every call, masked, each an object of its own",
+            "# {name}: one stacked tensor with a mask (of numbers: torch.tensor), and no loop; or, of tensors, as many entries in every call, masked",
         ),
         (
             r"(?:not )?set\.__contains__\((?P<name>[\w.\[\]'\"]+), |(?P<left>[\w.\[\]'\"]+) == (?:\{|frozenset\()",

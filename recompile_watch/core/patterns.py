@@ -46,6 +46,7 @@ _BACKENDS = pattern(r"Cached backend: [^\n]{0,200}?compiler='(?P<cached>[\w.-]+)
 _BENCHMARK = pattern(r"(?i)(?:^|[\\/_.-])bench(?:marks?|marking|es)?(?:[\\/_.-]|$)")
 _PACKAGE = pattern(r"[\\/](?:site|dist)-packages[\\/](?!torch[\\/])(?P<name>[^\\/]{1,100})")
 _OFFLOAD = pattern(r"[\\/]accelerate[\\/]hooks\.py$")
+_OPTIMIZER = pattern(r"[\\/]torch[\\/]optim[\\/]")
 _TORCH = pattern(r"[\\/](?:site|dist)-packages[\\/]torch[\\/](?:distributed|nn[\\/]parallel)[\\/]")
 # A number in a closure or a default of a function that is passed: what is read through a global torch takes for a constant, and an integer default.
 _PASSED_NUMBER = pattern(r"(?!G\[)[^\s=]{1,300}(?:\.cell_contents == -?\d+(?:\.\d+)?|__defaults__\[\d+\] == -?\d+\.\d+)$")
@@ -248,6 +249,7 @@ def _of_file(file: str) -> set[str]:
         ("shared_wrapper", SHARED_WRAPPER),
         ("benchmark", _BENCHMARK),
         ("of_torch", _TORCH),
+        ("of_optimizer", _OPTIMIZER),
         ("of_package", _PACKAGE),
         ("offload_hooks", _OFFLOAD),
     )

@@ -26,7 +26,7 @@ PLACEHOLDERS = frozenset(
         "module", "config_module",
         "broken_on", "buckets", "padded", "backend", "hint", "hinted_config", "hinted_env", "constraint_line", "check_line", "option_line",
         "own_call", "compiled_at", "own_limit", "limit_key", "old_limit_key", "fixed_at", "fixing", "keys", "own_number",
-        "tensor_line", "compiler_line", "triton_line", "upgrade_line", "multiple_line",
+        "tensor_line", "compiler_line", "triton_line", "upgrade_line", "multiple_line", "class_named",
     }
 )  # fmt: skip
 KINDS = ("env", "config", "kwarg", "code", "ops")
@@ -45,6 +45,7 @@ PATTERNS = {
     "several_backends": "it was compiled with backends of several names",
     "benchmark": "the file is a benchmark",
     "of_torch": "the file is one of torch's own",
+    "of_optimizer": "the file is one of torch's optimizers",
     "of_package": "the function is another package's",
     "own_call": "the log shows which line of the program leads there",
     "entered_package": "the compiled object is the package's own",

@@ -38,6 +38,7 @@ EXAMPLES = {
     "own_number": "self.index",
     "compiler_line": compiler_line("", windows=False),
     "upgrade_line": upgrade_line(""),
+    "class_named": "Output",
     "multiple_line": "# x: torch.nn.functional.pad by -x.size(2) % 7 in dimension 2",
     "triton_line": triton_line(None, windows=False),
     "tensor_line": tensor_line("self.index") or "",

@@ -620,7 +620,7 @@ def test_what_the_shared_wrapper_is_given_has_another_name() -> None:
     assert MAKERS["attribute"](story("0/0: len(G['__import___main__'].acts) == 2")) == "acts"
     assert (
         MAKERS["structure"](story("0/0: len(__import___main__.feats) == 0"))
-        == "# feats: one stacked tensor with a mask, and no loop over it; or as many entries in every call, masked, each an object of its own"
+        == "# feats: one stacked tensor with a mask (of numbers: torch.tensor), and no loop; or, of tensors, as many entries in every call, masked"
     )
 
 

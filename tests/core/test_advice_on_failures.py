@@ -170,6 +170,8 @@ CPP = BACKEND + "CppCompileError: C++ compile error\n\nOutput:\n"
         (USER + "Found different definitions Dim('s', max=8) and Dim('s', max=16) for the same symbolic dimension\n", "shapes_as_signature", ""),
         (USER + "It looks like one of the outputs with type `<class 'Out'>` is not supported or pytree-flattenable. \n", "register_dataclass", ""),
         (USER + "Cannot export model which references tensors that are neither buffers/parameters\n", "tensors_as_buffers", "register_buffer"),
+        (UNKNOWN.replace("u0 < 12 (unhinted: u0 < 12)", "Eq(Min(3*u0, u1), 0)").format(code="topk(y, n)"), "mask_for_size", "torch.arange"),
+        (BACKEND + "NameError: name 's0' is not defined\n", "upgrade_torch", ""),
         (USER + "zip() has one argument of len differing from others\n", "as_the_message_says", "zip() has one argument"),
         (EXPORT + "ValueError: Exporting a ScriptModule is not supported. Maybe try\n", "module_to_export", "before torch.jit.script"),
         (EXPORT + "ValueError: following attrs were created in the model.forward: {'cache'} Such\n", "buffer_in_place", "self.cache.copy_"),
