@@ -108,7 +108,9 @@ _MAX_SAID = 2000  # characters of an exception's text in which something may be 
 # A hint whose line ends in a blank goes on below it.
 _HINT = pattern(
     r"(?m)^[ \t]{0,40}Hint: (?P<hint>(?:Set|Change|Enable|Use|Remove(?! the `torch\._dynamo\.graph_break)|Move|Make sure|Ensure|Replace|Register"
-    r"|Explicitly|Don't|Try to|Refactor|Renaming|Simplify|Only pass|Consume|Manually|Avoid(?! calling)|Write|Fix) [^\n]{0,280}[^\s:])\r?$"
+    r"|Explicitly|Don't|Try to|Refactor|Renaming|Simplify|Only pass|Consume|Manually|Avoid(?! calling)|Write|Fix|Create|Construct|Define"
+    r"|Please create|Call|Detach|Check if|Compile the|Consider(?! using the debug)|Do not (?:set|use)|If you (?:don't|need|only)|If the module is)"
+    r" [^\n]{0,280}[^\s:])\r?$"
 )
 _ASKS = pattern(
     r"(?:^|[.!?:;)]\s|\n)\s{0,40}(?P<hint>(?:Please (?!report|file|open|see|visit|submit|create|raise|refer|let|note|upgrade|convert all)"

@@ -42,6 +42,7 @@ REPEAT = "Reason: Unsupported: dynamic shape operator: aten.repeat_interleave.Te
 NO_CHOICE = "torch._inductor.exc.InductorError: LoweringException: NoValidChoicesError: No choices to select, please consider\n  target: {target}\n"
 BACKEND = "torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:\n"
 USER = "torch._dynamo.exc.UserError: "
+NOT_SUPPORTED = "  Explanation: Dynamo does not support this."
 EXPORT = (
     'Traceback (most recent call last):\n  File "/v/lib/python3.11/site-packages/torch/export/__init__.py", line 311, in export\n    return f()\n'
 )
@@ -172,6 +173,13 @@ CPP = BACKEND + "CppCompileError: C++ compile error\n\nOutput:\n"
         (USER + "Cannot export model which references tensors that are neither buffers/parameters\n", "tensors_as_buffers", "register_buffer"),
         (UNKNOWN.replace("u0 < 12 (unhinted: u0 < 12)", "Eq(Min(3*u0, u1), 0)").format(code="topk(y, n)"), "mask_for_size", "torch.arange"),
         (BACKEND + "NameError: name 's0' is not defined\n", "upgrade_torch", ""),
+        (
+            unsupported(f"Made with requires_grad=True\n{NOT_SUPPORTED}\n  Hint: Create the tensor outside the compiled region.", "x"),
+            "follow_hint",
+            "Create",
+        ),
+        (unsupported(f"Attempted to wrap sparse Tensor\n{NOT_SUPPORTED}", "y = x @ a"), "dense_for_sparse", ""),
+        (unsupported(f"Reconstruction failure\n{NOT_SUPPORTED}", "return x, g"), "rebuildable_values", ""),
         (USER + "zip() has one argument of len differing from others\n", "as_the_message_says", "zip() has one argument"),
         (EXPORT + "ValueError: Exporting a ScriptModule is not supported. Maybe try\n", "module_to_export", "before torch.jit.script"),
         (EXPORT + "ValueError: following attrs were created in the model.forward: {'cache'} Such\n", "buffer_in_place", "self.cache.copy_"),
