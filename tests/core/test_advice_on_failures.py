@@ -180,6 +180,18 @@ CPP = BACKEND + "CppCompileError: C++ compile error\n\nOutput:\n"
         ),
         (unsupported(f"Attempted to wrap sparse Tensor\n{NOT_SUPPORTED}", "y = x @ a"), "dense_for_sparse", ""),
         (unsupported(f"Reconstruction failure\n{NOT_SUPPORTED}", "return x, g"), "rebuildable_values", ""),
+        (
+            unsupported(
+                "torch.func.vmap capture is disabled, it can be turned on by setting `torch._dynamo.config.capture_func_transforms=True`", "x"
+            ),
+            "set_hinted_config",
+            "capture_func_transforms = True",
+        ),
+        (
+            unsupported("Dynamic shape operator: Operator `aten.masked_select.default`'s output shape depends", "x"),
+            "where_for_selection",
+            "ignore_index",
+        ),
         (USER + "zip() has one argument of len differing from others\n", "as_the_message_says", "zip() has one argument"),
         (EXPORT + "ValueError: Exporting a ScriptModule is not supported. Maybe try\n", "module_to_export", "before torch.jit.script"),
         (EXPORT + "ValueError: following attrs were created in the model.forward: {'cache'} Such\n", "buffer_in_place", "self.cache.copy_"),
