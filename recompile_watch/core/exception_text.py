@@ -113,7 +113,7 @@ _HINT = pattern(
     r" [^\n]{0,280}[^\s:])\r?$"
 )
 _ASKS = pattern(
-    r"(?:^|[.!?:;),]\s|\n)\s{0,40}(?P<hint>(?:Please (?!report|file|open|see|visit|submit|create|raise|refer|let|note|upgrade|convert all)"
+    r"(?:^|[.!?:;),]\s|,(?=Please)|\n)\s{0,40}(?P<hint>(?:Please (?!report|file|open|see|visit|submit|create|raise|refer|let|note|upgrade|convert all)"
     r"|Workarounds?: |To (?:fix|work around|avoid|resolve|solve|prevent) |Did you accidentally |it can be turned on by setting `)"
     r"[^\n]{3,280}?(?:[.?!](?=\s[A-Z]|\s{0,40}(?:\n|\Z))|(?=\s{0,40}(?:\n|\Z))))"
 )

@@ -39,13 +39,19 @@ TAILS = frozenset(
 SPECIALIZED = "torch.recompile.specialized"  # the rule for a line that torch logs while it compiles again: the code fixes a size
 _ACTUAL_SIZE = pattern(r" size mismatch at index \d+\. expected \d+, actual (?P<size>\d+)$")
 # Exceptions of the compiler that it raises again as another one, what begins the name of those of the code that Dynamo traces, and the others.
-_WRAPPED = frozenset({"ConstraintViolationError", "DataDependentOutputException", "DynamicOutputShapeException", "GuardOnDataDependentSymNode"})
+_WRAPPED = frozenset(
+    {
+        "ConstraintViolationError", "DataDependentOutputException", "DynamicOutputShapeException", "GuardOnDataDependentSymNode",
+        "UnsupportedOperatorException",
+    }
+)  # fmt: skip
 _OBSERVED = "Observed"
 _WRAPPING = frozenset({"UserError", "Unsupported", "TorchRuntimeError", "BackendCompilerFailed", "InternalTorchDynamoError", "InductorError"})
 # Rules for a guard that could not be made, and for what suppress_errors puts up with: torch tells of the failure, and then prints it once more.
 LOGGED = ("torch.compile_error.guard", "torch.compile_error.suppressed")
 
 _SCROLL_UP = "Scroll up to find out what causes the graph break"  # of torch.cond and its like, until torch 2.11: the exception above says it
+_WITHOUT_KERNEL = ": attempted to run this operator with Meta tensors"  # an operator by its name, which torch raises again as another exception
 _CALL_FAILED = pattern(r"^run_func_\(|API call failed at ")
 
 FAILURES = frozenset({"compile_error", "recompile_limit_error", "recompile_forbidden"})
@@ -180,8 +186,8 @@ def says(held: Held, announced: Held) -> bool:
         return False  # another call that failed like it, or a program's words
     if name.startswith(_OBSERVED):
         return message.startswith("Observed exception")
-    said = told.partition(" (Failed running")[0][:SAME_WORDS]
-    return rule in TAILS or (bool(said) and said in message)
+    said = told.partition(" (Failed running")[0].partition(_WITHOUT_KERNEL)[0].replace("::", ".")[:SAME_WORDS]
+    return rule in TAILS or (bool(said) and said in message.replace("::", "."))
 
 
 def _tells_of(event: Event, before: Event) -> bool:

@@ -273,3 +273,35 @@ RuntimeError: run_func_( container_handle_, input_handles.data(), input_handles.
 """
     (finding,) = findings(log)
     assert finding.advice[0].remedy == "export_dynamic" and "called at serve.py:12: input_handles[0]: unmatched dim value" in finding.title
+
+
+def test_an_operator_without_a_fake_kernel_is_one_failure() -> None:
+    """torch 2.10 and later raise it as three exceptions, each the cause of the next."""
+    log = """\
+Traceback (most recent call last):
+  File "/venv/lib/python3.11/site-packages/torch/_subclasses/fake_tensor.py", line 2904, in _dispatch_impl
+    r = func(*args, **kwargs)
+  File "/venv/lib/python3.11/site-packages/torch/_ops.py", line 865, in __call__
+    return self._op(*args, **kwargs)
+NotImplementedError: myquant::int8_linear: attempted to run this operator with Meta tensors, but there was no fake impl or Meta kernel registered.
+
+During handling of the above exception, another exception occurred:
+
+torch._subclasses.fake_tensor.UnsupportedOperatorException: myquant.int8_linear.default
+
+The above exception was the direct cause of the following exception:
+
+Traceback (most recent call last):
+  File "/srv/serve.py", line 19, in <module>
+    print(model(x))
+  File "/venv/lib/python3.11/site-packages/torch/_dynamo/eval_frame.py", line 1034, in compile_wrapper
+    raise e.with_traceback(None) from e.__cause__
+torch._dynamo.exc.Unsupported: Operator does not support running with fake tensors
+  Developer debug context: unsupported operator: myquant.int8_linear.default
+
+from user code:
+   File "/srv/model.py", line 15, in forward
+    return torch.ops.myquant.int8_linear(x, self.weight)
+"""
+    (finding,) = findings(log)
+    assert (finding.file, finding.line_no) == ("/srv/model.py", 15) and finding.advice[0].remedy == "register_fake"
