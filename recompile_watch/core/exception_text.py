@@ -114,7 +114,8 @@ _HINT = pattern(
 )
 _ASKS = pattern(
     r"(?:^|[.!?:;),]\s|,(?=Please)|\n)\s{0,40}(?P<hint>(?:Please (?!report|file|open|see|visit|submit|create|raise|refer|let|note|upgrade"
-    r"|convert all)|Workarounds?: |To (?:fix|work around|avoid|resolve|solve|prevent) |Did you accidentally |it can be turned on by setting `)"
+    r"|convert all)|Workarounds?: |You can fix this by "
+    r"|To (?:fix|work around|avoid|resolve|solve|prevent) |Did you accidentally |it can be turned on by setting `)"
     r"[^\n]{3,280}?(?:[.?!](?=\s[A-Z]|\s{0,40}(?:\n|\Z))|(?=\s{0,40}(?:\n|\Z))))"
 )
 _EXPLAINED = pattern(r"(?m)^[ \t]{0,40}Explanation: (?P<text>[^\n]{1,300})")

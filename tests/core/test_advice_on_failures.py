@@ -305,3 +305,49 @@ from user code:
 """
     (finding,) = findings(log)
     assert (finding.file, finding.line_no) == ("/srv/model.py", 15) and finding.advice[0].remedy == "register_fake"
+
+
+CALLED = """\
+Traceback (most recent call last):
+  File "/srv/serve.py", line 12, in <module>
+    y = model(x)
+  File "/venv/lib/python3.11/site-packages/torch/export/{frame}
+    raise error
+"""
+
+
+@pytest.mark.parametrize(
+    ("frame", "said", "first"),
+    [
+        (
+            'exported_program.py", line 1447, in __call__',
+            "RuntimeError: Unable to call ExportedProgram directly. You should use `exported_program.module()` instead.",
+            "call_the_module",
+        ),
+        ('exported_program.py", line 1484, in _eval', "NotImplementedError: Calling eval() is not supported yet.", "mode_before_export"),
+        (
+            '_unlift.py", line 77, in _check_inputs_match',
+            "ValueError: Trying to flatten user inputs with exported input tree spec: \nTreeSpec(tuple, None, [*])\nbut actually got",
+            "arguments_as_exported",
+        ),
+        (
+            '_tree_utils.py", line 29, in reorder_kwargs',
+            "ValueError: Ran into a kwarg keyword mismatch: Got the following keywords [] but expected ['mask']",
+            "arguments_as_exported",
+        ),
+        (
+            '__init__.py", line 381, in load',
+            "RuntimeError: Serialized version ['7', '3'] does not match our current schema version (8, 2).",
+            "export_again",
+        ),
+        (
+            'dynamic_shapes.py", line 222, in __mul__',
+            "NotImplementedError: Attempted to multiply 1.5 with d. (Only increasing linear operations with integer coefficients are supported.)",
+            "export_dim",
+        ),
+    ],
+)
+def test_what_is_advised_on_the_use_of_an_exported_program(frame: str, said: str, first: str) -> None:
+    """No newer torch changes what the program does with it; each was carried out, but for another schema."""
+    (finding,) = findings(CALLED.format(frame=frame) + said + "\n")
+    assert finding.advice[0].remedy == first and finding.title.count("called at serve.py:12") == 1
