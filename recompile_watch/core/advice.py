@@ -59,7 +59,9 @@ _OF_MODULES = frozenset({"forward", "__call__", "_call_impl", "_wrapped_call_imp
 _GRAPH_INPUT = pattern(r"\b(?:arg|primals_)\d+")
 _EXPRESSION = pattern(r"[\w.\[\]'\"(), +*/%<>=!-]{1,200}")  # one line of code at most, whoever wrote the log
 _LENGTH = pattern(r"(?:not )?len\((?P<source>[^()\n]{1,200})\) [!=<>]")
-_ASSIGNED = pattern(r"(?:Mutating module attribute |attrs were (?:created|deleted) in the model\.forward: \{')(?P<name>\w{1,80})")
+_ASSIGNED = pattern(
+    r"(?:Mutating module attribute |attrs were (?:created|deleted) in the model\.forward: \{'|tensor attributes? self\.)(?P<name>[\w.]{1,80})"
+)
 _CLASS = pattern(r"<class '(?:[\w.<>]{1,200}\.)?(?P<name>[A-Za-z]\w{0,80})'>")
 _MULTIPLE = pattern(r"(?P<source>[\w.\[\]'\"]{1,200}?)\.size\(\)\[(?P<dim>\d{1,2})\] % (?P<multiple>\d{1,6})\)")
 _NUMBER_FOR_TENSOR = pattern(rf"expected type of '(?P<source>.+)' {TENSOR_EXPECTED}<class '(?:float|int|bool|complex)'>")

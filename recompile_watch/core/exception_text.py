@@ -54,7 +54,12 @@ def hint_of(message: str, exception: object = None) -> dict[str, object]:
 
     Its first hint that begins with a deed; of an exception else the sentence of its text that asks for something.
     """
-    derived = _DERIVED.findall(message.partition("Suggested fixes:")[2])
+    # torch suggests the very range that was given, where only multiples of a number fit.
+    given = {
+        f"{name} = Dim('{name}', min={least}, max={most})": f"{name} = {of}*_{name}" if of else ""
+        for least, name, most, of in _GIVEN.findall(message)
+    }
+    derived = [*filter(None, (given.get(fix, fix) for fix in _DERIVED.findall(message.partition("Suggested fixes:")[2])))]
     if derived:
         unfit = set(_UNFIT.findall(message))  # until torch 2.6 its own suggestion of such a maximum raised (measured)
         fixes = (
@@ -101,6 +106,7 @@ _BROKEN_CALL = pattern(
 )
 # A multiple or a range that torch.export suggests for a dimension: ``height = 8*_height``, ``seq = Dim('seq', max=512)``.
 _DERIVED = pattern(r"(?m)^[> \t]{0,40}([A-Za-z]\w{0,60} = (?:\d{1,6}\*_\w{1,60}|Dim\('\w{1,60}'(?:, (?:min|max)=\d{1,9}){1,2}\)))[ \t]*\r?$")
+_GIVEN = pattern(r"in the specified range (\d+) <= (\w{1,60}) <= (\d+) satisfy(?:[^\n]{0,200}\bMod\([^\n]{1,200}?, (\d+)\))?")
 _LARGEST = pattern(r"(?<=max=)\d+")
 _UNFIT = pattern(r"satisfy the generated guard (\d{1,9}) != ")
 _MAX_HINT = 280

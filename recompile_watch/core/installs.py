@@ -2,7 +2,7 @@
 
 from recompile_watch.core.late import pattern
 
-_OF_WINDOWS = pattern(r"^[A-Za-z]:[\\/]|\bCompiler: (?:cl|clang-cl|icx-cl)(?:\.exe)? is not found|(?:^|[\s'\"(])[A-Za-z]:\\\w")
+_OF_WINDOWS = pattern(r"^[A-Za-z]:[\\/]|\berror C\d{4}: |\bCompiler: (?:cl|clang-cl|icx-cl)(?:\.exe)? is not found|(?:^|[\s'\"(])[A-Za-z]:\\\w")
 _MSVC = (
     'winget install Microsoft.VisualStudio.2022.BuildTools --override "--wait --passive --add Microsoft.VisualStudio.Workload.VCTools'
     ' --includeRecommended"  # then start the process in the x64 Native Tools Command Prompt, which has cl on its PATH'

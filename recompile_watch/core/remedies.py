@@ -91,6 +91,8 @@ PATTERNS = {
     "asks_empty": "the line of code asks whether a tensor is empty",
     "shows_code": "torch shows the line of code that asks for the number, or fixes the size",
     "sized_by_tensor": "the line of code makes or shapes a tensor by a number that a tensor holds",
+    "works_on_mask": "the line of code does something only where a mask is set",
+    "ddp_backend": "what raised is compiled by the backend that cuts a graph into DistributedDataParallel's buckets",
     "asks_mask": "the line of code asks whether a mask is set everywhere, or anywhere",
     "branches": "the line of code branches on the number",
     "custom_function": "the line of code stands in an autograd.Function",

@@ -49,6 +49,13 @@ _STATEMENTS = (
         "asks_empty",
         pattern(rb"^(?:el)?if\b[^\n]*(?:\blen\(|\.(?:numel|nelement)\(\)|\.shape\[|\.size\(\d)[^\n]{0,100}?(?:[=!]= *0|> *0|< *1|>= *1|<= *0)\b"),
     ),
+    (
+        "works_on_mask",
+        pattern(
+            rb"^(?:el)?if\b(?:(?!\bnot\b|~)[^\n])*?(?:\bany\([^\n]*mask|mask[^\n]*\.any\()"
+            rb"|^(?:el)?if\b[^\n]*?\bnot\b[^\n]*?(?:\ball\([^\n]*mask|mask[^\n]*\.all\()"
+        ),
+    ),
     ("asks_mask", pattern(rb"^(?:el)?if\b[^\n]*?(?:\b(?:all|any)\([^\n]*mask|mask[^\n]*\.(?:all|any)\()")),
     ("branches", pattern(rb"\b(?:if|while|and|or|not)\b(?:(?!:\s).)*(?:\.item\(|\bbool\()")),
     ("branches", pattern(rb"^(?:(?:el)?if|while)\b[^\n]* in [A-Za-z_]")),  # a tensor is asked whether it holds a number

@@ -31,6 +31,7 @@ THREAD_LOCAL_SINCE = (2, 12)  # torch._dynamo.config overrides hold in the threa
 MANY_BREAKS = 4  # places of one package at which it is left out sooner than mended
 FEW = 4  # recompiles that leave half of the default limit
 # Causes with as many values as the program has: a higher limit is a cure for these only.
+_OF_DDP = "compile_fn"  # the name of the backend of torch/_dynamo/backends/distributed.py, as torch prints it
 _OF_KEYS = frozenset({"size_mismatch", "dict_keys", "container_length"})
 _KEY = pattern(r"(?:not )?___dict_contains\((?P<number>\d+), ")
 _EXPECTED_SIZE = pattern(r"size mismatch at index \d+\. expected (\d+), actual")
@@ -316,8 +317,9 @@ class Stories:
         may_be_threads = self._torch.end is None or self._torch.end > THREAD_LOCAL_SINCE
         if group.has_raised:
             found.add("raised")
-        if group.key.kind == "compile_error" and group.first.extra.get("backend") not in (None, "inductor"):
-            found.add("foreign_backend")
+        backend = group.first.extra.get("backend") if group.key.kind == "compile_error" else None
+        if backend not in (None, "inductor"):
+            found.add("ddp_backend" if backend == _OF_DDP else "foreign_backend")
         limits = self._limits | (self._raised_limits if _cause(group) in _FINITE else frozenset())
         if group.values.get("limit") == DEFAULT_LIMIT and may_be_threads and any(limit > DEFAULT_LIMIT for limit in limits):
             found.add("limit_raised_elsewhere")

@@ -211,7 +211,7 @@ _BACKEND = pattern(
     rb"|(?P<old>[\w.]{1,80})) raised:?"
 )
 # Backends that torch brings, and what its own wrappers call theirs.
-_OF_TORCH = frozenset({"inductor", "compile_fn", "compile_fx", "cudagraphs", "eager", "debug_wrapper", "inner_compile"})
+_OF_TORCH = frozenset({"inductor", "compile_fx", "cudagraphs", "eager", "debug_wrapper", "inner_compile"})
 
 
 def backend_of(message: bytes) -> dict[str, object]:

@@ -53,6 +53,28 @@ RESOURCES = (
     "Required: 147968, Hardware limit: 101376. Reducing block sizes or `num_stages` may help.\n"
 )
 # The call of an operator, one of whose tensors torch prints over two lines (2.6).
+CHECKPOINT = """\
+Traceback (most recent call last):
+  File "/srv/train.py", line 13, in <module>
+    loss.backward()
+  File "/venv/lib/python3.11/site-packages/torch/autograd/graph.py", line 823, in _engine_run_backward
+    return Variable._execution_engine.run_backward(
+  File "/venv/lib/python3.11/site-packages/torch/_functorch/_aot_autograd/runtime_wrappers.py", line 1858, in _backward_prologue
+    ctx_saved_tensors = ctx.saved_tensors
+  File "/venv/lib/python3.11/site-packages/torch/utils/checkpoint.py", line 903, in check_recomputed_tensors_match
+    raise CheckpointError(
+torch.utils.checkpoint.CheckpointError: torch.utils.checkpoint: Recomputed values for the following tensors have different metadata
+"""
+RANGE_OF_ITS_OWN = """\
+torch.fx.experimental.symbolic_shapes.ConstraintViolationError: Constraints violated (height)! For more information, run with TORCH_LOGS="+dynamic".
+  - Not all values of height = L['x'].size()[2] in the specified range 320 <= height <= 7680 satisfy the guard Ne(Mod(L['x'].size()[2], 2), 0).
+
+Suggested fixes:
+  height = Dim('height', min=320, max=7680)
+"""
+ASSIGNED = (
+    "The tensor attribute self.left_ctx was assigned during export. Such attributes must be registered as buffers using the `register_buffer` API\n"
+)
 FAKE = """\
 torch._dynamo.exc.TorchRuntimeError: Failed running call_function <built-in function f>(*(FakeTensor(..., size=(2, 4), dtype=torch.bfloat16,
            grad_fn=<TransposeBackward0>)), **{{}}):
@@ -162,6 +184,31 @@ CPP = BACKEND + "CppCompileError: C++ compile error\n\nOutput:\n"
         (unsupported("copy.deepcopy UserDefinedObjectVariable(GenerationConfig)", "x"), "compile_forward_of_generate", "model.forward"),
         (unsupported("generic_jump TensorVariable()", "if torch.all(attention_mask == 1):"), "general_way", "is_compiling()"),
         (unsupported("generic_jump TensorVariable()", "if torch.isnan(x).any():"), "branch_as_tensor", "torch.where"),
+        (unsupported("generic_jump TensorVariable()", "if pad_mask.any():"), "apply_always", "is_compiling() or"),
+        (unsupported("generic_jump TensorVariable()", "if not torch.all(mask):"), "apply_always", "is_compiling() or"),
+        (unsupported("generic_jump TensorVariable()", "if not pad_mask.any():"), "general_way", "not torch.compiler.is_compiling()"),
+        (unsupported("Attempt to trace forbidden callable <function mark_dynamic at 0x7f>", "x"), "call_outside_compiled", "y = compiled(x)"),
+        (BACKEND + "RuntimeError: Triton Error [CUDA]: device kernel image is invalid\n", "ptxas_of_driver", "nvidia-smi"),
+        (
+            BACKEND.replace("inductor", "compile_fn") + "AttributeError: 'MultiheadAttention' object has no attribute 'requires_grad'\n",
+            "ddp_optimizer_off",
+            "optimize_ddp",
+        ),
+        (BACKEND + "RuntimeError: Trying to backward through my.sq.default but no autograd formula was registered.\n", "register_autograd", ""),
+        (FAKE.format(said="Could not run 'my::de' with arguments from the 'CPU' backend."), "kernel_for_device", "register_kernel"),
+        (FAKE.format(said="'_OpNamespace' 'my' object has no attribute 'absent'"), "load_operators", "load_library"),
+        (BACKEND + "RuntimeError: Compile package was created with a different PyTorch version: 2.9.0\n", "compile_package_again", "vllm"),
+        (CHECKPOINT, "compile_outside_checkpoint", "the plain block"),
+        (RANGE_OF_ITS_OWN, "export_derived_dim", "height = 2*_height"),
+        (RANGE_OF_ITS_OWN.replace("Ne(Mod(L['x'].size()[2], 2), 0)", "L['x'].size()[2] != 400"), "export_dim", "Dim.AUTO"),
+        (BACKEND + "RuntimeError: No valid triton configs.\n", "smaller_kernel_blocks", "BLOCK_M"),
+        (unsupported("inline in skipfiles: Logger.info  | info /usr/lib/python3.10/logging/__init__.py", "x"), "log_outside", "is_compiling()"),
+        (f"/v/contextlib.py:144: UserWarning: {ASSIGNED}", "buffer_in_place", "register_buffer('left_ctx'"),
+        (
+            "C:/v/torch/include\\torch/csrc/inductor/cpp_prefix.h(3): fatal error C1083: Cannot open include file: 'omp.h'\n",
+            "install_compiler",
+            "winget",
+        ),
         (FAKE.format(said="argument 'is_causal' must be bool, not SymBool"), "plain_flag", "True if flag else False"),
         (FAKE.format(said="Expected query, key, and value to have the same dtype"), "keep_dtype_consistent", "x.to(weight.dtype)"),
         ("RuntimeError: Expected input at *args[0].shape[0] to be equal to 2, but got 4\n", "export_dynamic", "Dim('batch')"),
