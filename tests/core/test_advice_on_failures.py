@@ -367,6 +367,12 @@ Traceback (most recent call last):
     ("frame", "said", "first"),
     [
         (
+            '_trace.py", line 1004, in wrapper',
+            "torch._dynamo.exc.Unsupported: Graph break due to unsupported builtin posix.stat.",
+            "non_strict_export",
+        ),
+        ('_trace.py", line 1004, in wrapper', "torch._dynamo.exc.InternalTorchDynamoError: KeyError: 'x'", "non_strict_export"),
+        (
             'exported_program.py", line 1447, in __call__',
             "RuntimeError: Unable to call ExportedProgram directly. You should use `exported_program.module()` instead.",
             "call_the_module",
