@@ -50,6 +50,14 @@ def test_another_symbol_fixes_nothing(symbol: str) -> None:
     assert _remedies(found)[:2] == ["remove_dynamic_false", "log_dynamic_shapes"]
 
 
+def test_in_an_optimizer_a_parameter_keeps_sizes_static() -> None:
+    """torch makes parameters static and binds the tensors beside them, which the guard names (measured on 2.13.0; no program said dynamic=False)."""
+    log = _sizes()
+    function = log.partition("Recompiling function ")[2].partition(" ")[0]
+    (found,) = _told(log.replace(f"function {function} ", "function muon_post_orthogonalize "))
+    assert _remedies(found)[:2] == ["force_parameter_static_shapes_false", "remove_dynamic_false"]
+
+
 def test_of_another_compile_it_says_nothing() -> None:
     """The line of a frame that is compiled in between."""
     log = _sizes("Eq(s27, {})").replace("symbolic_shapes.py:8081] [0/", "symbolic_shapes.py:8081] [3/")
