@@ -201,6 +201,12 @@ CPP = BACKEND + "CppCompileError: C++ compile error\n\nOutput:\n"
         (CHECKPOINT, "compile_outside_checkpoint", "the plain block"),
         (RANGE_OF_ITS_OWN, "export_derived_dim", "height = 2*_height"),
         (RANGE_OF_ITS_OWN.replace("Ne(Mod(L['x'].size()[2], 2), 0)", "L['x'].size()[2] != 400"), "export_dim", "Dim.AUTO"),
+        (
+            "RuntimeError: torch.compile does not support compiling torch.jit.script or torch.jit.freeze models directly.\n",
+            "compile_plain_module",
+            "",
+        ),
+        ("WeightsUnpickler error: Unsupported global: GLOBAL torch._dynamo.eval_frame.OptimizedModule was not\n", "save_plain_weights", "_orig_mod"),
         (BACKEND + "RuntimeError: No valid triton configs.\n", "smaller_kernel_blocks", "BLOCK_M"),
         (unsupported("inline in skipfiles: Logger.info  | info /usr/lib/python3.10/logging/__init__.py", "x"), "log_outside", "is_compiling()"),
         (f"/v/contextlib.py:144: UserWarning: {ASSIGNED}", "buffer_in_place", "register_buffer('left_ctx'"),
