@@ -30,11 +30,11 @@ from recompile_watch.core.versions import VersionRange, dotted
 THREAD_LOCAL_SINCE = (2, 12)  # torch._dynamo.config overrides hold in the thread that made them
 MANY_BREAKS = 4  # places of one package at which it is left out sooner than mended
 FEW = 4  # recompiles that leave half of the default limit
-# Causes with as many values as the program has: a higher limit is a cure for these only.
 _OF_DDP = "compile_fn"  # the name of the backend of torch/_dynamo/backends/distributed.py, as torch prints it
 _OF_KEYS = frozenset({"size_mismatch", "dict_keys", "container_length"})
 _KEY = pattern(r"(?:not )?___dict_contains\((?P<number>\d+), ")
 _EXPECTED_SIZE = pattern(r"size mismatch at index \d+\. expected (\d+), actual")
+# Causes with as many values as the program has: a higher limit is a cure for these only.
 _FINITE = frozenset({"str_value", "object_identity", "type_identity", "parameter_size", "closure_or_global", "dict_keys"})
 _MAX_BREAK = 80  # characters of what torch says of a graph break
 _OF_LIGHTNING = pattern(r" in (?:training|validation|test|predict)_step$")  # what a LightningModule calls its steps

@@ -210,7 +210,7 @@ _BACKEND = pattern(
     rb"\bBackendCompilerFailed\b: (?:backend='(?:(?P<name>[\w.<>-]{1,80})|<(?:[\w<>]{1,80}\.){0,9}(?P<of>\w{1,80}) object at 0x\w{1,16}>)'"
     rb"|(?P<old>[\w.]{1,80})) raised:?"
 )
-# Backends that torch brings, and what its own wrappers call theirs.
+# Backends that torch brings, and what its own wrappers call theirs; DDP's, compile_fn, is told: what it does can be switched off.
 _OF_TORCH = frozenset({"inductor", "compile_fx", "cudagraphs", "eager", "debug_wrapper", "inner_compile"})
 
 
