@@ -26,6 +26,7 @@ from recompile_watch.sources.opening import STANDARD_INPUT
 
 if TYPE_CHECKING:
     from recompile_watch.core.analysis import Facts, SourceFacts
+    from recompile_watch.core.remedies import Remark
 
 _MAX_REMARKED = 1 << 20  # bytes of a file in which nothing was found that are looked through for torch's remarks
 _ADVICE = (
@@ -113,13 +114,13 @@ def complain(facts: Facts, *, has_events: bool, outside: int) -> None:
         write_error(safe(line, 2000))
 
 
-def _remark_in(files: list[Path]) -> str | None:
+def _remark_in(files: list[Path]) -> Remark | None:
     """What torch says in the beginnings of plain files, where it is known to be no finding."""
     from recompile_watch.config import load_catalog
 
     catalog = load_catalog()
     remarks = (catalog.remark_in(_beginning(file)) for file in files if file.is_file())
-    return next((remark.text for remark in remarks if remark is not None), None)
+    return next((remark for remark in remarks if remark is not None), None)
 
 
 def _beginning(file: Path) -> str:
@@ -149,6 +150,7 @@ def _complaints(facts: Facts, *, has_events: bool, outside: int) -> list[str]:
     if found and not size:  # what is wrong with the sources says it all
         return found
     if (remark := _remark_in([Path(source.path) for source in named])) is not None:
-        return [*found, f"no finding in {names}{more}: torch's message '{remark}' is none (recompile-watch explain '{remark}' tells what it means)"]
+        known = f"torch's message '{remark.text}' is none (recompile-watch explain '{remark.text}' tells what it means)"
+        return [*found, f"no finding in {names}{more}: {known}; what to do: {remark.do}"]
     what = f"none of {lines} lines tells what torch.compile did" if size else "empty"
     return [*found, f"nothing recognisable in {names}{more} ({what}); {_ADVICE}"]

@@ -37,7 +37,7 @@ from recompile_watch.core.guard_lines import (
     structure_line,
     tensor_line,
 )
-from recompile_watch.core.installs import compiler_line, triton_line, upgrade_line
+from recompile_watch.core.installs import cache_line, compiler_line, dtype_line, set_line, triton_line, upgrade_line
 from recompile_watch.core.late import pattern
 from recompile_watch.core.models import where_set
 from recompile_watch.core.patterns import RESUMED, SHARED_WRAPPER
@@ -121,6 +121,7 @@ class _Words:
 
     def __init__(self, story: Story) -> None:
         self._story = story
+        self.windows = story.windows
         self._made: dict[str, str | None] = {}
 
     def __getitem__(self, name: str) -> str:
@@ -139,8 +140,9 @@ def _made(remedy: Remedy, words: _Words) -> Advice | None:
         apply, where, expect, caution = (text and text.format_map(words) for text in (remedy.apply, remedy.where, remedy.expect, remedy.caution))
     except KeyError:
         return None
+    line = set_line(apply or "", windows=words.windows)
     return Advice(
-        remedy.key, remedy.title, remedy.kind, apply or "", where or "", remedy.restart, remedy.torch_text, expect or "", remedy.verified, caution,
+        remedy.key, remedy.title, remedy.kind, line, where or "", remedy.restart, remedy.torch_text, expect or "", remedy.verified, caution,
         remedy.docs,
     )  # fmt: skip
 
@@ -339,6 +341,8 @@ MAKERS: dict[str, Callable[[Story], str | None]] = {
     "reason": lambda story: broken_call(story.reason),
     "attribute": _attribute,
     "compiler_line": lambda story: compiler_line(story.reason, windows=story.windows),
+    "cache_line": lambda story: cache_line(windows=story.windows),
+    "dtype_line": lambda story: dtype_line(story.reason),
     "upgrade_line": lambda story: upgrade_line(story.reason),
     "triton_line": lambda story: triton_line(story.torch, windows=story.windows),
     "own_number": lambda story: own_number(_attribute(story)),

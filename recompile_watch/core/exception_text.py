@@ -155,6 +155,12 @@ _DETAILS = (
         pattern(r"found no compiled frames\. Skipped frames:$"),
         pattern(r"(?m)^\s{0,20}- (?P<error>[\w<>]{1,80} \([^\n]{1,200}\): (?!frame is in the Dynamo skipfiles)[^\n]{1,100}?)\s*$"),
     ),
+    (
+        pattern(r"^Constraints violated \([A-Za-z_]\w*\)!"),
+        pattern(
+            r"(?m)- (?P<error>Not all values of [^\n]{1,250} satisfy the generated guard [^\n]{1,200} (?:!= 1|>= 2|> 1))\.?[ \t]*$(?!\n[ \t]*- )"
+        ),
+    ),
     (pattern(r"when making fake tensor call$"), pattern(r"\bgot (?P<error>\w{1,60}(?:Error|Exception)\([^\n]{1,250})")),
     (pattern(r"\bNo choices to select\b"), pattern(r"(?m)^\s*(?P<error>target: \S{1,100})")),
     (pattern(r"PTX codegen error:?$"), pattern(r"(?m)^(?P<error>`?ptxas [^\n]{0,200}?\b(?:error|fatal)\s*: [^\n]{1,200})")),

@@ -26,7 +26,7 @@ PLACEHOLDERS = frozenset(
         "module", "config_module",
         "broken_on", "buckets", "padded", "backend", "hint", "hinted_config", "hinted_env", "constraint_line", "check_line", "option_line",
         "own_call", "compiled_at", "own_limit", "limit_key", "old_limit_key", "fixed_at", "fixing", "keys", "own_number",
-        "tensor_line", "compiler_line", "triton_line", "upgrade_line", "multiple_line", "class_named",
+        "tensor_line", "compiler_line", "cache_line", "dtype_line", "triton_line", "upgrade_line", "multiple_line", "class_named",
     }
 )  # fmt: skip
 KINDS = ("env", "config", "kwarg", "code", "ops")
@@ -95,6 +95,7 @@ PATTERNS = {
     "ddp_backend": "what raised is compiled by the backend that cuts a graph into DistributedDataParallel's buckets",
     "asks_mask": "the line of code asks whether a mask is set everywhere, or anywhere",
     "branches": "the line of code branches on the number",
+    "behind_clock": "the graph break in front of the function reads a clock",
     "custom_function": "the line of code stands in an autograd.Function",
     "checks_arguments": "torch.distributions checks its arguments there",
     "checks_norm": "clip_grad_norm_ checks there whether the norm is finite",

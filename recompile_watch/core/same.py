@@ -33,6 +33,7 @@ TAILS = frozenset(
         "torch.compile_error.context",
         "torch.compile_error.codegen",
         "torch.compile_error.printed",
+        "torch.compile_error.onnx",
         "torch.compile_error.unconverted",
     }
 )
@@ -81,7 +82,7 @@ class Held:
         if event.file is None and event.function is None and event.offset - caller.offset < PAIR_BYTES:
             self.event = event._replace(function=caller.function, file=caller.file, line_no=caller.line_no, extra={**known, **told})
         else:
-            self.event = event._replace(extra={**{name: told[name] for name in ("exported",) if name in told}, **known})
+            self.event = event._replace(extra={**{name: told[name] for name in ("exported", "statement", "code") if name in told}, **known})
 
     def placed_as(self, raised: Event) -> None:
         """Takes the place of the same failure when it is raised, where what was logged shows none."""
@@ -217,6 +218,7 @@ def is_why(held: Held, event: Event) -> bool:
         return near and _CALL_FAILED.search(message) is not None
     is_cut = len(message) >= MAX_MESSAGE - 1  # a command may be longer than what an event keeps of a message
     is_command = "Command '['" in message and ("returned non-zero exit status" in message or is_cut)
+    is_command |= not message and event.extra.get("exception") == "CalledProcessError"
     return near and held.rule == BUILT and is_command
 
 

@@ -36,7 +36,10 @@ _CAUSED = pattern(rb"(?m)^Caused by: (?:[^\n]{0,400} # |\()(?P<file>[^\s():]{1,3
 # How the paths begin that torch shortens, of its own files.
 _SHORT_OF_TORCH = pattern(r"^(?:nn|_refs|_prims\w*|_decomp|fx|_\w+|functorch|distributions|utils|ao|optim|autograd|distributed|export)/|^\w+\.py$")
 _SAMPLED = pattern(rb"(?:inferred to be|specialized it to be) a constant \(1\)|export 0/1 specialized due to hint of 1\b")
-_EXPORTS = pattern(rb"[\\/]torch[\\/]_?export[\\/]\w+\.py\"|\boccurred when calling torch\.export\.|(?m:^Caused by: [^\n]{0,400}\b_export/\w+\.py:)")
+_EXPORTS = pattern(
+    rb"[\\/]torch[\\/](?:_?export|onnx[\\/]_internal[\\/]exporter)[\\/]\w+\.py\"|\boccurred when calling torch\.export\."
+    rb"|Caused by: [^\n]{0,400}\b_export/\w+\.py:"
+)
 CALLER = "torch.compile_error.caller"  # for a traceback whose exception is a record of its own: what calls
 _MAX_FRAMES = 200  # of a stack that are compared
 _HEADER = b"Traceback (most recent call last)"
@@ -179,9 +182,16 @@ def caused_by(message: bytes) -> StackFrame | None:
 
 
 def exported(message: bytes) -> dict[str, object]:
-    """Whether torch.export was to trace the program, and whether with a sample whose size is 1, as fields of the event."""
-    found: dict[str, object] = {"exported": True} if _EXPORTS.search(message) is not None else {}
-    return found | ({"statement": "sample_of_one"} if _SAMPLED.search(message) is not None else {})
+    """Whether torch.export was to trace the program, whether with a sample whose size is 1, and what the program's own line does.
+
+    As fields of the event. An export runs the program's line as it is: it stands in the traceback.
+    """
+    if _SAMPLED.search(message) is not None:
+        return {"statement": "sample_of_one"} | ({"exported": True} if _EXPORTS.search(message) is not None else {})
+    if _EXPORTS.search(message) is None:
+        return {}
+    own = [frame for frame in frames(message.rpartition(_HEADER)[2]) if frame.line_no and not is_of_a_library(frame.file)]
+    return {"exported": True} | statement_at(message, own[-1:])
 
 
 def stack_of(message: bytes) -> tuple[int, ...]:

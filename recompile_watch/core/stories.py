@@ -36,6 +36,7 @@ _KEY = pattern(r"(?:not )?___dict_contains\((?P<number>\d+), ")
 _EXPECTED_SIZE = pattern(r"size mismatch at index \d+\. expected (\d+), actual")
 # Causes with as many values as the program has: a higher limit is a cure for these only.
 _FINITE = frozenset({"str_value", "object_identity", "type_identity", "parameter_size", "closure_or_global", "dict_keys"})
+_CLOCK = pattern(r"\btime\.\w|\b(?:perf_counter|monotonic|process_time|datetime)\b|time function")  # what reads one, as torch names it
 _MAX_BREAK = 80  # characters of what torch says of a graph break
 _OF_LIGHTNING = pattern(r" in (?:training|validation|test|predict)_step$")  # what a LightningModule calls its steps
 _OF_TRAINING = pattern(r"\b(?:GradScaler|Optimizer|LRScheduler|\w{1,40}LR)\.\w{1,40}$")
@@ -105,9 +106,11 @@ class Stories:
         model = self._catalog.model(self._catalog.models.of(first))
         resumed = RESUMED.search(group.key.function or "")
         setting = text_or_none(first.extra.get("setting"))
-        break_at = self._break_at((resumed["name"] if resumed else group.key.function or "", group.key.file))
+        behind = (resumed["name"], resumed["line"] or first.line_no, first.file) if resumed else None
+        break_at = self._break_at(behind or self._breaks.get((group.key.function or "", group.key.file)))
         code = text_or_none(first.extra.get("code"))
         patterns |= ({"broken_function"} if break_at else set()) | ({"shows_code"} if code else set())
+        patterns |= {"behind_clock"} if break_at and _CLOCK.search(break_at) is not None else set()
         return Story(
             told.key.kind, guards[-1].cause if guards else cause_of(first), group.key.function, first.file,
             first.line_no if first.line_no is not None else group.last.line_no, guards[-1].text if guards else _message(first),
@@ -120,11 +123,11 @@ class Stories:
             code, dotted(self._torch.only) if self._torch.only is not None else None,
         )  # fmt: skip
 
-    def _break_at(self, broken: tuple[str, str | None]) -> str | None:
-        """The graph break that cuts this function, and what torch says of it where the log shows that."""
-        if broken not in self._breaks:
+    def _break_at(self, broken: tuple[str, int | str | None, str | None] | None) -> str | None:
+        """The graph break that cuts a function, by its name, line and file, and what torch says of it where the log shows that."""
+        if broken is None:
             return None
-        name, line, file = self._breaks[broken]
+        name, line, file = broken
         what = " ".join(self._broke_on.get((file, int(line)) if line else (None, None), "").split())
         return f"{name}, line {line or '?'} of {file or '?'}{f' ({shortened(what, _MAX_BREAK)})' if what else ''}"
 

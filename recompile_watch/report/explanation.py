@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from recompile_watch.core.advice import Advice
 from recompile_watch.core.guard_lines import tensor_line
-from recompile_watch.core.installs import compiler_line, triton_line, upgrade_line
+from recompile_watch.core.installs import cache_line, compiler_line, dtype_line, triton_line, upgrade_line
 from recompile_watch.core.models import MODES, Model, ModelSetting, caution_of, where_set
 from recompile_watch.core.remedies import PATTERNS, Case, Catalog, Look, Remark, Remedy
 from recompile_watch.core.rules import Ruleset
@@ -36,7 +36,7 @@ EXAMPLES = {
     "lr_line": "for group in optimizer.param_groups: group['lr'] = torch.tensor(group['lr'])  # once, right behind the optimizer",
     "keys": "# batch: the same keys in every call, in one order: mask always (a neutral tensor for a tensor: None is one more variant) or never",
     "own_number": "self.index",
-    "compiler_line": compiler_line("", windows=False),
+    "compiler_line": compiler_line("", windows=False), "cache_line": cache_line(windows=False), "dtype_line": dtype_line(""),
     "upgrade_line": upgrade_line(""),
     "class_named": "Output",
     "multiple_line": "# x: torch.nn.functional.pad by -x.size(2) % 7 in dimension 2",

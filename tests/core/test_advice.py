@@ -1157,7 +1157,7 @@ def test_a_break_at_a_tensor_of_a_transform_is_no_matter_of_its_line() -> None:
     ("said", "first"),
     [
         ("TorchRuntimeError: RuntimeError(\"When merging two branches' output in torch.cond, expected same dtype\")", "same_from_both_branches"),
-        ("UncapturedHigherOrderOpError: torch.cond: Higher order ops do not support input mutation.", "same_from_both_branches"),
+        ("UncapturedHigherOrderOpError: torch.cond: Higher order ops do not support input mutation.", "return_new_tensors"),
         ("Unsupported: sort with non-constant keys\n  Explanation: Cannot perform sort with non-constant key.", "sort_by_tensor"),
         ("BackendCompilerFailed: backend='<__main__.FlopBackend object at 0x7f68016a5950>' raised:\nRuntimeError: transpose", "other_backend"),
         ("BackendCompilerFailed: backend='flops' raised:\nRuntimeError: transpose", "other_backend"),
