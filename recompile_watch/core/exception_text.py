@@ -146,6 +146,7 @@ _DETAILS = (
         pattern(r"(?m)^(?P<error>[A-Z]\w*(?:Error|Exception)\([^\n]{1,280}|(?!CompilationError: at)[A-Z]\w*(?:Error|Exception): [^\n]{1,280})"),
     ),
     (pattern(r"\bat \d+:\d+:$"), pattern(r"\n[ \t]{0,80}(?P<error>tmp\d+ = [^\n]{1,200})(?:\n[ \t]{0,200}\^|\s{0,9}\Z)")),
+    (pattern(r"C\+\+ compile error$"), pattern(r"\n(?P<error>cl(?:\.exe)? /[A-Za-z]{1,8}) ")),
     (pattern(r"\brunning with fake tensors$"), pattern(r"debug context: (?P<error>unsupported operator: \S{1,200})")),
     (
         pattern(r"\bexpected (?:size \d+==\d+|dtype torch\.\w{1,20} but got )|wrong number of dimensions"),

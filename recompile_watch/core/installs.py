@@ -4,11 +4,12 @@ from recompile_watch.core.late import pattern
 
 _OF_WINDOWS = pattern(
     r"^[A-Za-z]:[\\/]|\\(?:site-packages|venv|Lib)\\|\[WinError \d+\]|\berror C\d{4}: |\bCompiler: (?:cl|clang-cl|icx-cl)(?:\.exe)? is not found"
-    r"|(?:^|[\s'\"(])[A-Za-z]:\\{1,2}\w"
+    r"|\bcl(?:\.exe)? /[A-Z]\b|(?:^|[\s'\"(])[A-Za-z]:(?:\\{1,2}|/)\w"
 )
 _MSVC = (
-    'winget install Microsoft.VisualStudio.2022.BuildTools --override "--wait --passive --add Microsoft.VisualStudio.Workload.VCTools'
-    ' --includeRecommended"  # then start the process in the x64 Native Tools Command Prompt, which has cl on its PATH'
+    "# start the process in the x64 Native Tools Command Prompt, or behind vcvars64.bat: they put cl and its headers where torch looks; without that"
+    ' prompt: winget install Microsoft.VisualStudio.2022.BuildTools --override "--wait --passive --add Microsoft.VisualStudio.Workload.VCTools'
+    ' --includeRecommended"'
 )
 _PACKAGES = "apt-get install -y build-essential python3-dev  # or set CC and CXX to the compilers that are there"
 _OPENMP = "brew install libomp  # on a Mac, or: conda install llvm-openmp; with clang on Linux: apt-get install -y libomp-dev; the compiler is there"

@@ -86,6 +86,7 @@ PATTERNS = {
     "asserts": "the line of code is an assert",
     "strides_of_sizes": "strides changed, neither from nor to 1, as torch before 2.5 prints a size that changed behind them",
     "exported": "torch.export was to trace it",
+    "to_onnx": "torch.onnx.export called torch.export, and the program's line tells nothing else",
     "sample_of_one": "an export was given a sample whose size is 1, which makes that dimension a constant",
     "asks_buffers": "the branch asks for numbers that are kept in buffers, and for nothing else",
     "asks_empty": "the line of code asks whether a tensor is empty",

@@ -40,6 +40,7 @@ _EXPORTS = pattern(
     rb"[\\/]torch[\\/](?:_?export|onnx[\\/]_internal[\\/]exporter)[\\/]\w+\.py\"|\boccurred when calling torch\.export\."
     rb"|Caused by: [^\n]{0,400}\b_export/\w+\.py:"
 )
+_ONNX = pattern(rb"\bonnx[\\/]_internal[\\/]exporter[\\/]|of exporting the model to ONNX")
 CALLER = "torch.compile_error.caller"  # for a traceback whose exception is a record of its own: what calls
 _MAX_FRAMES = 200  # of a stack that are compared
 _HEADER = b"Traceback (most recent call last)"
@@ -191,7 +192,8 @@ def exported(message: bytes) -> dict[str, object]:
     if _EXPORTS.search(message) is None:
         return {}
     own = [frame for frame in frames(message.rpartition(_HEADER)[2]) if frame.line_no and not is_of_a_library(frame.file)]
-    return {"exported": True} | statement_at(message, own[-1:])
+    to_onnx = {"statement": "to_onnx"} if _ONNX.search(message) is not None else {}
+    return {"exported": True} | to_onnx | statement_at(message, own[-1:])
 
 
 def stack_of(message: bytes) -> tuple[int, ...]:

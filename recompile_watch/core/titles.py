@@ -15,6 +15,7 @@ _AROUND = pattern(r"^(?:\w+(?:Error|Exception|Failed): )+(?=\w+(?:Error|Exceptio
 _OWN_TITLES = {
     "wrapper": ("A compiled wrapper stands where the module itself is wanted", "at"),
     "input": ("An exported program did not take its input", "called at"),
+    "call": ("A function of torch's compiler refused what it was called with", "called at"),
     "state": ("An exported program does not keep what forward assigns", "exported at"),
 }
 _FORBIDS = ("that the stance forbids", "and was compiled ahead of time")

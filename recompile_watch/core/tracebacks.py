@@ -56,6 +56,15 @@ _STAGES = (
         r"|torch/(?:_dynamo|_export|export)/|torchdynamo/|torch/_subclasses/fake_|torch/fx/experimental/(?:symbolic_|proxy_tensor|sym_node)"
     )),
 )  # fmt: skip
+# Functions that a program calls to steer the compiler, and to tell it of an operator: what one of these raises itself refuses the call.
+_FRAME_OF_ANY = b'File "'
+_STEERS = pattern(
+    rb"torch[\\/](?:_dynamo[\\/](?:decorators|backends[\\/]registry)|compiler[\\/]__init__)\.py\""
+    rb"|torch[\\/]_dynamo[\\/]eval_frame\.py\", line \d+, in _?(?:set_stance|callback_from_stance)\b"
+)
+_REGISTERS = pattern(
+    rb"torch[\\/](?:library|_library[\\/](?:custom_ops|infer_schema|utils|simple_registry|opaque_object|fake_impl|triton)|export[\\/]dynamic_shapes)\.py\""
+)
 _SUFFIXES = r"Error|Exception|Interrupt|Exit|Iteration|Failed|Unsupported|Resources|Missing|Violation|Timeout|Expired|NotFound"
 _EXCEPTION = pattern(
     rf"(?:E\s{{2,}}|│\s*)?(?P<name>(?:[A-Za-z_]\w*\.)*(?:[A-Z]\w*(?:{_SUFFIXES})\w*|(?<=\.)[A-Z]\w+|Unsupported))"
@@ -87,7 +96,7 @@ class Failure:
 
     exception: its name without the module; None when the log shows only the stack. said, more: the exception's first line
     and the one below. stage: ``tracing`` (Dynamo), ``autograd`` (AOTAutograd), ``inductor``, ``kernel`` (triton),
-    ``cudagraphs``, or ``running`` (the code that inductor wrote).
+    ``cudagraphs``, ``running`` (the code that inductor wrote), or ``call`` (a function of torch that refuses what it was called with).
     """
 
     exception: str | None
@@ -111,6 +120,7 @@ def failure_of(lines: Iterable[bytes], *, is_cut: bool, gave_way: bool) -> Failu
     headed: str | None = None  # the exception of the traceback that is being read
     has_frames, is_below, is_compiled, is_resumed = False, False, False, False
     raised: re.Match[str] | None = None
+    frame = b""  # the last one, of whatever file
     for raw in lines:
         text = raw.decode("utf-8", "replace").rstrip()
         if is_below and text:
@@ -125,12 +135,14 @@ def failure_of(lines: Iterable[bytes], *, is_cut: bool, gave_way: bool) -> Failu
             stage, has_frames = _stage_of(module, function) or stage, True
             is_compiled = is_compiled or module.startswith(_COMPILED)
         is_resumed = is_resumed or b", in torch_dynamo_resume_in_" in raw
+        frame = raw if _FRAME_OF_ANY in raw else frame
         raised = _RAISES.match(text) or (raised if _is_beside_code(text) else None)
         exception = _EXCEPTION.match(text)
         if exception is not None and has_frames:
             name = exception["name"].rpartition(".")[2]
             last = Failure(name, (exception["said"] or "").strip(), "", "")
             stage = stage or _stage_of_run(last.said, is_compiled=is_compiled, is_resumed=is_resumed)
+            stage = _stage_of_call(frame, stage)
             last = replace(last, stage=stage or "")
             if stage is not None:
                 found = None if name in _ENDED else last
@@ -148,6 +160,12 @@ def _stage_of_run(said: str, *, is_compiled: bool, is_resumed: bool) -> str | No
     """The stage of what a compiled function raises because of the tensors it is given, or of a text that a graph break cut in two."""
     is_of_run = (is_compiled and _OF_INPUTS.match(said) is not None) or (is_resumed and _OF_PIECES.match(said) is not None)
     return "running" if is_of_run else None
+
+
+def _stage_of_call(frame: bytes, stage: str | None) -> str | None:
+    """``call`` where the last frame is of a function that refuses its own arguments; an operator is registered without the compiler as well."""
+    is_refused = _STEERS.search(frame) is not None or (stage is not None and _REGISTERS.search(frame) is not None)
+    return "call" if is_refused else stage
 
 
 def _is_beside_code(text: str) -> bool:

@@ -83,6 +83,7 @@ _AT_STAGE = {
     "tracing": "torch could not trace the function, or not state when the compiled version fits: the call failed, unless the program catches it.",
     "autograd": "torch could not make the graphs for forward and backward: the call failed, unless the program catches it.",
     "inductor": "inductor could not write or build the code for a graph: the call failed, unless the program catches it.",
+    "call": "torch refused what one of its functions was called with, before it compiled anything: that call failed, unless the program catches it.",
     "running": "What was compiled, or the check whether it fits, raised in the call: it failed, unless the program catches it.",
 }
 _IN_BACKWARD = "The backward of what was compiled could not be made or run: backward() failed, unless the program catches it."

@@ -42,6 +42,9 @@ def test_what_a_function_or_an_operator_may_not_do_isfindings(said: str, first: 
         ("Exception: ROCm linker /opt/rocm/llvm/bin/ld.lld not found. Set 'TRITON_HIP_LLD_PATH' to its path.", "rocm_linker"),
         ("  what():  Error in dlopen: /tmp/example/model.so: undefined symbol: _ZN3c107WarningC1E", "package_with_this_torch"),
         ("Error: CUDA driver error: file not found", "package_instead_of_library"),
+        ("  what():  create_func_( &container_handle_, num_models) API call failed at model_container_runner.cpp, line 49", "package_for_device"),
+        ("torch._dynamo.exc.TorchRuntimeError: unhashable type: 'SymInt'", "no_size_as_key"),
+        ("Generating: 0%| | 0/1 [00:00<?, ?it/s]/tmp/tmpv3_7rlw8/main.c:5:10: fatal error: Python.h: No such file", "install_compiler"),
         ("InductorError: 'KernelMetadata' object has no attribute 'cluster_dims'", "matching_triton"),
         ("RuntimeError: live storage data ptrs in the cudagraph pool but not accounted for as an output", "mode_without_cudagraphs"),
         ("ValueError: type fp8e4nv not supported in this architecture. The supported fp8 dtypes are ('fp8e4b15', 'fp8e5')", "dtype_of_this_gpu"),
@@ -136,3 +139,27 @@ def test_an_export_has_the_programs_own_line() -> None:
     """torch 2.5 to 2.8 put two sentences in front of it; the line asks whether a tensor is empty, which no promise settles (measured)."""
     finding = findings(EXPORTED)[0]
     assert (finding.line_no, finding.advice[0].remedy) == (14, "leave_empty_check_out")
+
+
+REFUSED = """Traceback (most recent call last):
+  File "/srv/serve.py", line 29, in <module>
+    torch.compiler.disable(3)
+  File "/usr/lib/python3.11/site-packages/torch/compiler/__init__.py", line 287, in disable
+    return torch._dynamo.disable(fn, recursive)
+  File "/usr/lib/python3.11/site-packages/torch/_dynamo/decorators.py", line 97, in disable
+    assert callable(fn), "fn must be callable"
+AssertionError: fn must be callable
+"""
+
+
+def test_what_a_function_of_the_compiler_refuses_is_the_programs_own_call() -> None:
+    """No newer torch takes it: the message says what it wants."""
+    finding = findings(REFUSED)[0]
+    assert finding.title == "A function of torch's compiler refused what it was called with, called at serve.py:29: fn must be callable"
+    assert [one.remedy for one in finding.advice] == ["as_the_message_says", "exclude_from_compile"]
+
+
+def test_an_exception_of_the_programs_own_fake_kernel_is_none_of_the_registration() -> None:
+    """The last frame decides: behind torch/library.py the program's own code may run."""
+    own = REFUSED.replace("AssertionError: fn must be callable\n", '  File "/srv/ops.py", line 5, in fake\n    raise KeyError(x)\nKeyError: 3\n')
+    assert findings(own) == []
