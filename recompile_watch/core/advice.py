@@ -49,6 +49,7 @@ from recompile_watch.core.versions import VersionRange
 
 MAX_ADVICE = 5
 MAX_SOURCES = 64
+_DEFAULT_UNTIL_2_1 = 64  # the cache_size_limit of torch 2.0 and 2.1, and 8 since: torch/_dynamo/config.py
 MAX_GUARD_CHARS = 2000  # a guard that is longer names nothing that a person could paste
 _ONE = r"((?:[LG]\['\w+'\]|[A-Za-z_]\w*)(?:\.(?!_base\b)\w+|\[\d+\]|\['\w+'\])*)"
 _ALIAS = pattern(rf"{_ONE} ?should not alias|{_ONE}\._base\b|\"{_ONE}\"\]$| is {_ONE}$")
@@ -93,8 +94,8 @@ def advise(story: Story, catalog: Catalog, torch: VersionRange) -> tuple[Advice,
 def remedied(keys: Iterable[str], story: Story, catalog: Catalog, torch: VersionRange) -> tuple[Advice, ...]:
     """The remedies of these keys, made exact for a finding."""
     words = _Words(story)
-    found = (catalog.remedy(key, story.kind, torch) for key in keys)
-    advice = [made for remedy in found if remedy is not None and not remedy.without & story.patterns and (made := _made(remedy, words)) is not None]
+    found = (catalog.remedy(key, story.kind, torch, story.patterns) for key in keys)
+    advice = [made for remedy in found if remedy is not None and (made := _made(remedy, words)) is not None]
     return tuple(advice[:MAX_ADVICE])
 
 
@@ -219,7 +220,8 @@ def _first_dtype(story: Story) -> str:
 
 def _limit(story: Story) -> int:
     """A limit that has room for all variants, and more than the one that was too low."""
-    return max(16, 8 * -(-_variants(story) // 8), 2 * (story.limit or 0), *story.limits)
+    default = _DEFAULT_UNTIL_2_1 if story.torch in ("2.0", "2.1") else 0
+    return max(16, 2 * default, 8 * -(-_variants(story) // 8), 2 * (story.limit or 0), *story.limits)
 
 
 def _clones(story: Story) -> str | None:

@@ -59,6 +59,10 @@ _DEVICES = frozenset({"CPU", "CUDA", "HIP", "XPU", "MPS", "HPU", "XLA", "MTIA", 
 _IN_TURN = ("dtype_mismatch", "device_mismatch", "rank_mismatch", "size_mismatch", "stride_mismatch")
 _TEXT_VALUE = pattern(r" == ['\"](?P<text>[^'\"]{0,200})['\"]\s*$")
 _DIGITS = pattern(r"\d{1,18}")
+_OF_ONE_CALL = pattern(  # what is named for one call or one person: there is always one more
+    r"(?:\b|_|')(?:(?:request|req|session|trace|span|user|client|customer|order|task|job|message|msg|run|chat|conversation|ticket|transaction)_?id|uuid|guid)"
+    r"(?:'\])? == "
+)
 # What else than an undefined name Python raised where torch tried the guard: which one failed is not told.
 _UNTRIED = pattern(
     r"(?:\w+Error: )?(?:'[\w.]+' object (?:has no attribute '|is not )|(?:list|tuple|string) index out of range"
@@ -198,6 +202,8 @@ def _are_numbered(texts: Sequence[str]) -> bool:
     """True when texts differ in a number alone that has no end, as ids and dates: names of a few things count from 0 or 1."""
     values = {match["text"] for text in texts if (match := _TEXT_VALUE.search(text)) is not None}
     numbers = [int(digits) for value in values for digits in _DIGITS.findall(value)]
+    if numbers and all(_OF_ONE_CALL.search(text) is not None for text in texts):
+        return True
     return len(values) >= MIN_STEPS and len({_DIGITS.sub("N", value) for value in values}) == 1 and max(numbers, default=0) >= _MANY
 
 

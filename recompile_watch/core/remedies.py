@@ -229,12 +229,13 @@ class Catalog:
     known: frozenset[str] = frozenset()
     remarks: tuple[Remark, ...] = ()
 
-    def remedy(self, key: str, kind: str, torch: VersionRange) -> Remedy | None:
-        """The remedy of a key for an event kind and what is known of the torch version.
+    def remedy(self, key: str, kind: str, torch: VersionRange, patterns: frozenset[str] = frozenset()) -> Remedy | None:
+        """The remedy of a key for an event kind, the patterns of a finding, and what is known of the torch version.
 
         The one made for the kind comes first, then one that works in every version that it may be.
         """
-        fitting = [one for one in self.remedies if one.key == key and one.torch.overlaps(torch) and (not one.kinds or kind in one.kinds)]
+        alike = (one for one in self.remedies if one.key == key and not one.without & patterns)
+        fitting = [one for one in alike if one.torch.overlaps(torch) and (not one.kinds or kind in one.kinds)]
         return min(fitting, key=lambda one: _preference(one, torch), default=None)
 
     def remark_in(self, text: str) -> Remark | None:
