@@ -116,8 +116,8 @@ def test_the_triton_is_that_of_the_torch_at_hand(torch: str, home: str, package:
     [
         ("/srv/bot", "Failed to find C compiler. Please specify via CC environment variable.", "apt-get install -y build-essential python3-dev"),
         ("/srv/bot", "main.c:5:10: fatal error: Python.h: No such file or directory", "apt-get install -y python3-dev"),
-        ("D:\\bot", "Compiler: cl is not found.", "winget install"),
-        ("/srv/bot", "Compiler: cl is not found.", "winget install"),
+        ("D:\\bot", "Compiler: cl is not found.", "# start the process in the x64 Native Tools Command Prompt"),
+        ("/srv/bot", "Compiler: cl is not found.", "# start the process in the x64 Native Tools Command Prompt"),
         (
             "/srv/bot",
             "Cannot find a working triton installation.",
