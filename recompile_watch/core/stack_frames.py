@@ -187,13 +187,14 @@ def exported(message: bytes) -> dict[str, object]:
 
     As fields of the event. An export runs the program's line as it is: it stands in the traceback.
     """
+    found: dict[str, object] = {"exported": True} if _EXPORTS.search(message) is not None else {}
     if _SAMPLED.search(message) is not None:
-        return {"statement": "sample_of_one"} | ({"exported": True} if _EXPORTS.search(message) is not None else {})
-    if _EXPORTS.search(message) is None:
-        return {}
+        return found | {"statement": "sample_of_one"}
+    if not found:
+        return found
     own = [frame for frame in frames(message.rpartition(_HEADER)[2]) if frame.line_no and not is_of_a_library(frame.file)]
     to_onnx = {"statement": "to_onnx"} if _ONNX.search(message) is not None else {}
-    return {"exported": True} | to_onnx | statement_at(message, own[-1:])
+    return found | to_onnx | statement_at(message, own[-1:])
 
 
 def stack_of(message: bytes) -> tuple[int, ...]:

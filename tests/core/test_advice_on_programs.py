@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.core.test_advice_by_version import NEW, recompiles
 from tests.core.test_graph_breaks import findings
 
 
@@ -25,7 +26,7 @@ from tests.core.test_graph_breaks import findings
         ("TorchRuntimeError: There was no fake impl registered for <CustomOpDef(vision::boxfilter)>.", "register_fake"),
     ],
 )  # fmt: skip
-def test_what_a_function_or_an_operator_may_not_do_isfindings(said: str, first: str) -> None:
+def test_what_a_function_or_an_operator_may_not_do_is_told(said: str, first: str) -> None:
     """Each was run on torch, with the cure, which no newer version is."""
     remedies = [one.remedy for one in findings(f"torch._dynamo.exc.{said}\n")[0].advice]
     assert remedies[0] == first
@@ -165,31 +166,22 @@ def test_an_exception_of_the_programs_own_fake_kernel_is_none_of_the_registratio
     assert findings(own) == []
 
 
-V = "V1122 11:15:31.432000 15922 torch/_dynamo/guards.py:5396] [0/{}] [__recompiles] "
-
-
-def _recompiled(*guards: str) -> str:
-    """One record for each guard, of one function."""
-    said = "{0}Recompiling function f in /srv/m.py:3\n{0}    triggered by the following guard failure(s):\n{0}    - 0/{1}: {2}\n"
-    return "".join(said.format(V.format(n), n - 1, guard) for n, guard in enumerate(guards, 1))
-
-
 @pytest.mark.parametrize(
     ("guards", "first"),
     [
-        ([f"cfg.request_id == 'req-{n:04}'" for n in range(4)], "compile_tensor_part"),
-        ([f"cfg.layer_id == 'layer_{n}'" for n in range(4)], "raise_recompile_limit"),
+        ([f"0/{n}: cfg.request_id == 'req-{n:04}'" for n in range(4)], "compile_tensor_part"),
+        ([f"0/{n}: cfg.layer_id == 'layer_{n}'" for n in range(4)], "raise_recompile_limit"),
     ],
 )
 def test_what_names_one_call_has_no_end(guards: list[str], first: str) -> None:
     """Of layers there is a number, of requests there is always one more: a higher limit only fills up later (measured)."""
-    remedies = [one.remedy for one in findings(_recompiled(*guards))[0].advice]
+    remedies = [one.remedy for one in findings(recompiles(NEW, *guards))[0].advice]
     assert (first in remedies, "raise_recompile_limit" in remedies) == (True, first == "raise_recompile_limit")
 
 
 def test_no_limit_is_advised_below_the_default() -> None:
     """torch 2.1 keeps 64 entries by default, newer ones 8 (measured: the advised 16 made a limit hit of a log that had none)."""
-    log = _recompiled(*["___check_obj_id(L['tail'], 139866843495392)"] * 3)
+    log = recompiles(NEW, *[f"0/{n}: ___check_obj_id(L['tail'], 139866843495392)" for n in range(3)])
     texts = [one.apply for one in findings(log, "2.1.2")[0].advice if "limit" in one.remedy]
     assert all(int(text.split(" = ")[1].split()[0]) > 64 for text in texts)
     assert texts
