@@ -252,7 +252,8 @@ def _to_gpu(story: Story) -> str:
 
 def _sources(story: Story) -> list[str]:
     """The sources of the guards as torch names them, each with its root wrapped: ``L['kv_cache']._current_idx[7]``."""
-    found = [source for guard in (*story.guards, *story.others) if (source := rooted(source_text(guard.text))) is not None]
+    named = dict.fromkeys(source_text(guard.text) for guard in (*story.guards, *story.others))
+    found = [source for name in named if (source := rooted(name)) is not None]
     if "per_layer_index" in story.patterns and len(set(found)) == 1:  # only the last layer was printed: those before it had their entries
         found = layers_before(found[0], MAX_SOURCES)
     return list(dict.fromkeys(found))[:MAX_SOURCES]
@@ -294,12 +295,12 @@ def _multiples(story: Story) -> str | None:
 
 def _marks(story: Story, call: str) -> str | None:
     """``torch._dynamo.mark_dynamic(x, 0)``, one for each tensor and dimension whose size changed."""
-    found = []
+    changed: dict[tuple[str, int], None] = {}
     for guard in (*story.guards, *story.others):
         match = TENSOR.match(guard.text) or SIZE.match(guard.text)
-        name = _named(story, match["source"]) if match and match["dim"] is not None else None
-        if match is not None and name is not None:
-            found.append(f"{call}({name}, {int(match['dim']) + is_of_stride(guard.text)})")
+        if match is not None and match["dim"] is not None:
+            changed[match["source"], int(match["dim"]) + is_of_stride(guard.text)] = None
+    found = [f"{call}({name}, {dim})" for source, dim in changed if (name := _named(story, source)) is not None]
     behind = "  # or the dimension behind it, whichever has another size" if found and story.cause == "stride_mismatch" else ""
     return f"{'; '.join(dict.fromkeys(found))}{behind}" if found else None
 

@@ -1,6 +1,7 @@
 """Records become sightings: the fields that a rule's patterns found, read by the reader that the rule names."""
 
-from recompile_watch.core.readers import READERS, Reasons, read_plain
+from recompile_watch.core.readers import READERS, read_plain
+from recompile_watch.core.reasons import Reasons
 from recompile_watch.core.records import Record
 from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.sightings import Sighting, TableRows, captured_fields, decode, extra_fields, sighting

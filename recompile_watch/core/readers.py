@@ -1,8 +1,7 @@
 """Readers: the forms of torch's records that need code, from a record's fields to its events."""
 
 import re
-from collections.abc import Callable, Iterator
-from itertools import chain
+from collections.abc import Callable
 
 from recompile_watch.core.causes import parse_reason
 from recompile_watch.core.events import Reason
@@ -10,6 +9,7 @@ from recompile_watch.core.exception_text import MAX_MESSAGE, hint_of, what_is_wr
 from recompile_watch.core.guarded_code import guarded_code
 from recompile_watch.core.late import pattern
 from recompile_watch.core.prefix_grammar import GLOG
+from recompile_watch.core.reasons import ENTRY_START, Reasons
 from recompile_watch.core.records import Record
 from recompile_watch.core.rules import captures
 from recompile_watch.core.sightings import Fields, Sighting, cut_values, decode, sighting, text_or_none
@@ -29,47 +29,13 @@ from recompile_watch.core.stack_frames import (
 )
 from recompile_watch.core.tracebacks import REPORTED, backend_of, failure_of, is_aside, is_report, operation_of
 
-_CACHED_LINES = 10_000
-_CACHED_BYTES = 512  # of each; a longer one is parsed again
-_REASON_LINE = pattern(rb"\s*- (?:(?=!?\d{1,9}/\d{1,9}(?:/\d+)?(?:_\d+)?:(?: |$))|(?!User stack trace:| {2,}\S))")
 _NO_GUARD_YET = pattern(rb"-? ?!?\d*(?:/\d*)?(?:/\d*)?:?")  # a reason that the end of the log cut in front of its guard
-_ENTRY_START = pattern(rb"\s- (?=!?\d{1,9}/\d{1,9}(?:/\d+)?:(?: |$))")
 # A guard in somebody's words, and one that they pressed into the line of the head, behind three dots.
 _QUOTED = pattern(
     rb"(?:[\"`\x9c]|^\s*)(?:[^`\"\n]{0,200} )??(?P<guard>(?:\d+/\d+: )?(?:tensor '[^`\"\n]+? mismatch|GLOBAL_STATE changed: )[^`\"\n]*)"
 )
 _PRESSED = pattern(rb"^ ?(?:\.\.\.|\xe2\x80\xa6) (?P<guard>[^`\"\n]{2,300})")
 _MISS = pattern(rb"Cache miss due to (?:[^\n]{1,300}? previous key sizes=\[[\d,]*\]|[^\n]{1,300})")
-
-
-class Reasons:
-    """Parsed reasons, remembered: a storm repeats each line up to the limit."""
-
-    def __init__(self) -> None:
-        self._known: dict[bool, dict[bytes, tuple[Reason, ...]]] = {}
-
-    def on(self, lines: list[bytes], function: str | None) -> Iterator[Reason]:
-        """The reasons on the lines of a recompile block."""
-        known = self._known.setdefault(function == "forward", {})
-        found = list(map(known.get, lines))
-        if None in found:
-            if len(known) >= _CACHED_LINES:
-                known.clear()
-            for index, reasons in enumerate(found):
-                if reasons is None:
-                    found[index] = parsed = tuple(_parse_reason_line(lines[index], function))
-                    if len(lines[index]) <= _CACHED_BYTES:
-                        known[lines[index]] = parsed
-        return chain.from_iterable(reasons or () for reasons in found)
-
-
-def _parse_reason_line(line: bytes, function: str | None) -> Iterator[Reason]:
-    for part in _ENTRY_START.split(line) if line.count(b" - ") > 1 else (line,):
-        start = _REASON_LINE.match(part)
-        if start is not None and part[start.end() :].strip():
-            yield parse_reason(decode(part[start.end() :]), function)
-        elif part[:1].isdigit() or part[:1] == b"!":
-            yield parse_reason(decode(part), function)
 
 
 def read_plain(source: str, reasons_of: Reasons, record: Record, fields: Fields) -> list[Sighting]:
@@ -117,7 +83,7 @@ def _reasons_on_head(rest: bytes) -> list[bytes]:
     if old is None:
         if (pressed := _PRESSED.match(rest)) is not None:
             return [b"- " + pressed["guard"]]
-        parts = _ENTRY_START.split(rest)
+        parts = ENTRY_START.split(rest)
         return parts[1:] if len(parts) > 1 else [b"- " + p for p in re.split(rb"\s{2,}- (?!  )", rest)[1:]]
     opened = rest[max(old.start() - 1, 0) : old.start()]  # the quote of a string in a tuple; the lines of the program may stand behind its end
     end = re.search(rb"(?<!\\)" + opened + rb"\)", old["list"]) if opened in (b"'", b'"') else None
