@@ -15,7 +15,7 @@ from recompile_watch.core.near import BEFORE_BYTES, lines_before
 from recompile_watch.core.prefix_grammar import SUSPECT
 from recompile_watch.core.prefixes import are_plain, first_line, peel
 from recompile_watch.core.records import HEAD_LINES, MAX_RECORD_BYTES, Record
-from recompile_watch.core.rows import Rows
+from recompile_watch.core.rows import TO_ZERO, Rows
 from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.scan import Matcher
 from recompile_watch.core.shape import Unwraps
@@ -325,16 +325,21 @@ class LineReader:
 
     def _is_plain(self, text: bytes) -> bool:
         """True when this is an indented message that peeling would leave as it stands; remembered."""
-        if text[:1] != b" " or (_SUSPECT.search(text) is not None and _peels(text)):
+        shape = text.translate(TO_ZERO)
+        is_suspect = shape not in self._plain and _SUSPECT.search(shape) is not None
+        if text[:1] != b" " or (is_suspect and _peels(text)):
             return False
         if len(self._plain) >= _PLAIN_TEXTS:
             self._plain.clear()
         if len(text) <= _PLAIN_BYTES:
             self._plain.add(text)
+            if not is_suspect:
+                self._plain.add(shape)
         return True
 
 
-_SUSPECT = re.compile(SUSPECT)
+# What the shape of a text (each digit made a zero) must hold at least for peeling to change the text.
+_SUSPECT = re.compile(SUSPECT.replace(b"#033", b"#000"))
 
 
 def _peels(text: bytes) -> bool:

@@ -54,12 +54,11 @@ class Reasons:
         if None in found:
             if len(seen.lines) >= _REMEMBERED:
                 seen.lines.clear()
-            for index, reasons in enumerate(found):
-                if reasons is None:
-                    found[index] = parsed = _read(lines[index], function, seen)
-                    if len(lines[index]) <= _REMEMBERED_BYTES:
-                        seen.lines[lines[index]] = parsed
-        return chain.from_iterable(reasons or () for reasons in found)
+            for index in [index for index, reasons in enumerate(found) if reasons is None]:
+                found[index] = parsed = _read(lines[index], function, seen)
+                if len(lines[index]) <= _REMEMBERED_BYTES:
+                    seen.lines[lines[index]] = parsed
+        return chain.from_iterable(filter(None, found))
 
 
 def _read(line: bytes, function: str | None, seen: _Seen) -> tuple[Reason, ...]:
