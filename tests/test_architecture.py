@@ -50,7 +50,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
 }
 # The core as it is read: each module imports only those before it.
 READING_ORDER = (
-    "errors", "late", "likeness", "compile_id", "bounds", "events", "causes", "prefix_grammar", "carriers", "layers", "prefixes", "fronts",
+    "errors", "late", "likeness", "compile_id", "bounds", "digits", "events", "causes", "prefix_grammar", "carriers", "layers", "prefixes", "fronts",
     "headers", "cells", "entries", "boxes", "grids", "near", "definitions", "rules", "scan", "records", "own_reports", "joiner", "record_order",
     "times", "printed_version", "versions", "source_lines", "shape", "sightings",
     "tables", "rows", "counters", "bulk", "lines", "tracebacks", "exception_text", "stack_frames", "guarded_code", "reasons", "readers", "detect",

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from itertools import accumulate, compress, islice, pairwise
 from typing import NamedTuple, cast
 
+from recompile_watch.core.digits import TO_ZERO, make_room
 from recompile_watch.core.near import BEFORE_BYTES
 from recompile_watch.core.prefix_grammar import LOGGING_LINE, Stamp
 from recompile_watch.core.prefixes import are_plain
 from recompile_watch.core.records import MAX_RECORD_BYTES, REST_LINES, has_cells
-from recompile_watch.core.rows import HEADER, TO_ZERO, HeaderForm, RowForm, RowPattern, Rows, Shapes, header_form, make_room
+from recompile_watch.core.rows import HEADER, HeaderForm, RowForm, RowPattern, Rows, Shapes, header_form
 from recompile_watch.core.rules import Rule, Ruleset
 from recompile_watch.core.scan import Matcher
 from recompile_watch.core.sightings import TableRows, decode, extra_fields, typed_fields

@@ -367,7 +367,7 @@ def rooted(source: str | None) -> str | None:
 
 def source_text(guard: str) -> str | None:
     """The source that a guard is about, as printed; None where it names none."""
-    guard = _READ_OUT.sub(r"\g<source>", guard)
+    guard = _READ_OUT.sub(r"\g<source>", guard) if "___as_tensor(" in guard else guard
     tensor = TENSOR.match(guard)
     if tensor is not None:
         return tensor["source"]

@@ -9,13 +9,14 @@ import re
 from bisect import bisect_left
 
 from recompile_watch.core.bulk import INDENTED, BulkReader, Found
+from recompile_watch.core.digits import TO_ZERO, make_room
 from recompile_watch.core.fronts import without_back
 from recompile_watch.core.joiner import Joiner
 from recompile_watch.core.near import BEFORE_BYTES, lines_before
 from recompile_watch.core.prefix_grammar import SUSPECT
 from recompile_watch.core.prefixes import are_plain, first_line, peel
 from recompile_watch.core.records import HEAD_LINES, MAX_RECORD_BYTES, Record
-from recompile_watch.core.rows import TO_ZERO, Rows
+from recompile_watch.core.rows import Rows
 from recompile_watch.core.rules import Ruleset
 from recompile_watch.core.scan import Matcher
 from recompile_watch.core.shape import Unwraps
@@ -23,8 +24,7 @@ from recompile_watch.core.sightings import TableRows
 
 MAX_LINE_BYTES = 1 << 20
 _RUN_BYTES = 1 << 13
-_PLAIN_TEXTS = 10_000  # remembered message lines; a storm repeats the same few thousand
-_PLAIN_BYTES = 512  # of each; a longer one is looked at again
+_PLAIN_BYTES = 512  # of each message line that is remembered; a storm repeats the same few thousand
 
 
 class LineReader:
@@ -329,8 +329,7 @@ class LineReader:
         is_suspect = shape not in self._plain and _SUSPECT.search(shape) is not None
         if text[:1] != b" " or (is_suspect and _peels(text)):
             return False
-        if len(self._plain) >= _PLAIN_TEXTS:
-            self._plain.clear()
+        make_room(self._plain)
         if len(text) <= _PLAIN_BYTES:
             self._plain.add(text)
             if not is_suspect:

@@ -1,7 +1,7 @@
 """The lines of a recompile block become reasons: a guard for each cache entry, newest first.
 
 A storm repeats its lines up to the limit, and those that it does not repeat differ in their numbers only. So a line that
-was read is remembered, and so is where its shape (the line with every digit made a zero) has the entry and the guard.
+was read is remembered, and so is where its shape has the entry and the guard.
 """
 
 from collections.abc import Iterator
@@ -9,15 +9,14 @@ from itertools import chain
 from typing import NamedTuple
 
 from recompile_watch.core.causes import parse_reason
+from recompile_watch.core.digits import TO_ZERO, make_room
 from recompile_watch.core.events import Reason
 from recompile_watch.core.late import pattern
-from recompile_watch.core.rows import TO_ZERO
 from recompile_watch.core.sightings import decode
 
 ENTRY_START = pattern(rb"\s- (?=!?\d{1,9}/\d{1,9}(?:/\d+)?:(?: |$))")
 _REASON_LINE = pattern(rb"\s*- (?:(?=!?\d{1,9}/\d{1,9}(?:/\d+)?(?:_\d+)?:(?: |$))|(?!User stack trace:| {2,}\S))")
-_REMEMBERED = 10_000  # lines and shapes
-_REMEMBERED_BYTES = 512  # of each; a longer one is parsed again
+_REMEMBERED_BYTES = 512  # of a line; a longer one is parsed again
 _NUMBER_TELLS = b"0 <= "  # as a shape: "2 <= x.size()[0]" has a cause of its own
 
 
@@ -52,8 +51,7 @@ class Reasons:
         seen = self._seen[function == "forward"]
         found = list(map(seen.lines.get, lines))
         if None in found:
-            if len(seen.lines) >= _REMEMBERED:
-                seen.lines.clear()
+            make_room(seen.lines)
             for index in [index for index, reasons in enumerate(found) if reasons is None]:
                 found[index] = parsed = _read(lines[index], function, seen)
                 if len(lines[index]) <= _REMEMBERED_BYTES:
@@ -69,8 +67,7 @@ def _read(line: bytes, function: str | None, seen: _Seen) -> tuple[Reason, ...]:
         return () if form is None else (form.reason(line.decode("ascii")),)
     reasons = tuple(_parse(line, function))
     if len(line) <= _REMEMBERED_BYTES and len(reasons) <= 1 and line.isascii() and _NUMBER_TELLS not in shape:
-        if len(seen.forms) >= _REMEMBERED:
-            seen.forms.clear()
+        make_room(seen.forms)
         seen.forms[shape] = _form(line.decode("ascii"), reasons[0]) if reasons else None
     return reasons
 

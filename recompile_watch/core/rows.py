@@ -1,17 +1,19 @@
 """Metric lines: single lines of the bot that come by the hundred thousand, told apart by their shape.
 
-The shape of a line is the line with every digit made a zero. Lines of one shape have one form: the same header, the
-same columns in the same places. So a pattern is matched once for each shape, and a line costs one look-up.
+Lines of one shape have one form: the same header, the same columns in the same places. So a pattern is matched once for
+each shape, and a line costs one look-up.
 """
 
 import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import compress, islice
 from operator import ne
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
+from recompile_watch.core.digits import TO_ZERO, make_room
 from recompile_watch.core.prefix_grammar import DIALECT_HEADERS, Stamp
 from recompile_watch.core.rules import Rule
 from recompile_watch.core.sightings import decode, typed
@@ -28,11 +30,8 @@ _STAMP = re.compile(rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{3})?")
 _DIGIT = re.compile(rb"\d")
 _REST = rb"[^\n\r\x00\x1b&|]*\n"  # a bar would be of another header, in front of which this line breaks off
 HEADER = re.compile(b"(?:" + b"|".join(DIALECT_HEADERS) + b")")
-TO_ZERO = bytes.maketrans(b"123456789", b"000000000")
 TEN_SECONDS = len("2025-10-30 09:07:1")  # as many characters of a time tell its ten seconds
-_MAX_SHAPES = 10_000
 Settings = tuple[int | None, int | None]  # number of samples, samples per batch
-Known = TypeVar("Known")
 _NOWHERE = slice(0)
 
 
@@ -80,7 +79,7 @@ class RowForm(NamedTuple):
 
     def settings(self, line: bytes) -> Settings:
         """With what it forecasts; None for what the line does not show."""
-        return _int(line[self.numbers["num_samples"]]), _int(line[self.numbers["samples_per_batch"]])
+        return _settings(line[self.numbers["num_samples"]], line[self.numbers["samples_per_batch"]])
 
 
 class RowPattern(NamedTuple):
@@ -217,15 +216,12 @@ def counters(lines: Sequence[bytes], forms: Sequence[RowForm], indexes: Sequence
     indexes: of the lines whose form shows one, ascending.
     """
     heads = [lines[index][forms[index].head] for index in indexes]
-    known: dict[bytes, Settings] = {}
     for place in [*range(min(1, len(heads))), *compress(range(1, len(heads)), map(ne, heads, islice(heads, 1, None)))]:
         index = indexes[place]
         line, form = lines[index], forms[index]
-        tells = heads[place][form.header.size :]
-        settings = known.get(tells) or known.setdefault(tells, form.settings(line))
         calls = form.calls(line)
         if calls is not None:
-            yield index, calls, settings
+            yield index, calls, form.settings(line)
 
 
 def by_form(forms: Sequence[RowForm]) -> list[list[int]]:
@@ -236,10 +232,9 @@ def by_form(forms: Sequence[RowForm]) -> list[list[int]]:
     return [*groups.values()]
 
 
-def make_room(known: dict[bytes, Known]) -> None:
-    """Forgets everything once too much is remembered: a log may be made of nothing but new shapes."""
-    if len(known) >= _MAX_SHAPES:
-        known.clear()
+@lru_cache(maxsize=256)
+def _settings(num_samples: bytes, samples_per_batch: bytes) -> Settings:
+    return _int(num_samples), _int(samples_per_batch)
 
 
 def _int(cell: bytes) -> int | None:

@@ -7,6 +7,7 @@ from itertools import takewhile
 from math import inf
 from typing import NamedTuple
 
+from recompile_watch.core.digits import TEXT_TO_ZERO, make_room
 from recompile_watch.core.prefix_grammar import Stamp
 from recompile_watch.core.rules import Rule
 from recompile_watch.core.sightings import TableRows, number
@@ -51,9 +52,17 @@ def without_cut_number(texts: list[str]) -> list[str]:
     return [*texts[:-1], texts[-1][: last.start()]]
 
 
+class _Columns(NamedTuple):
+    """The columns of a text table. cuts: from the begin of each to that of the next. cells: where the cells of a row stand, by its shape."""
+
+    names: Sequence[str]
+    cuts: Sequence[slice]
+    cells: dict[str, Sequence[slice]]
+
+
 @lru_cache(maxsize=64)
-def _columns(header: str, dashes: str) -> dict[str, slice] | None:
-    """The columns of a text table by name, cut where the row of dashes says, so that names may hold spaces; None below no such row.
+def _columns(header: str, dashes: str) -> _Columns | None:
+    """The columns of a text table, cut where the row of dashes says, so that names may hold spaces; None below no such row.
 
     A cell that sticks out into the gap goes to the column it begins in.
     """
@@ -61,8 +70,29 @@ def _columns(header: str, dashes: str) -> dict[str, slice] | None:
         return None
     starts = [match.start() for match in re.finditer("-+|=+", dashes)]
     line = header.expandtabs()
-    cuts = [slice(a, b) for a, b in zip(starts, [*starts[1:], None], strict=True)]
-    return {line[cut].strip(): cut for cut in cuts}
+    cuts = {line[a:b].strip(): slice(a, b) for a, b in zip(starts, [*starts[1:], None], strict=True)}
+    return _Columns([*cuts], [*cuts.values()], {})
+
+
+def _cells(line: str, shape: str, columns: _Columns, *, is_last: bool) -> list[str] | None:
+    """As ``_row``; rows of one shape have their cells in the same places."""
+    known = columns.cells.get(shape)
+    if known is not None:
+        return [line[place] for place in known]
+    cells = _row(line, columns.cuts, is_last=is_last)
+    if cells is not None and any(cells[1:]):
+        places = [_stripped(line, cut) for cut in columns.cuts]
+        if [line[place] for place in places] == cells:
+            make_room(columns.cells)
+            columns.cells[shape] = places
+    return cells
+
+
+def _stripped(line: str, cut: slice) -> slice:
+    """The cut without the blanks around what stands in it."""
+    text = line[cut]
+    start = cut.start + len(text) - len(text.lstrip())
+    return slice(start, start + len(text.strip()))
 
 
 def _row(line: str, cuts: Sequence[slice], *, is_last: bool) -> list[str] | None:
@@ -100,10 +130,11 @@ def _body(texts: list[str]) -> tuple[int, dict[str, Sequence[str]]]:
             break
     if columns is None or not index:
         return 0, {}
-    lines, cuts = texts[index + 1 :], [*columns.values()]
-    found = (_row(line, cuts, is_last=number == len(lines)) for number, line in enumerate(lines, 1))
+    lines = texts[index + 1 :]
+    shapes = "\n".join(lines).translate(TEXT_TO_ZERO).split("\n")
+    found = (_cells(line, shape, columns, is_last=number == len(lines)) for number, (line, shape) in enumerate(zip(lines, shapes, strict=False), 1))
     rows = [*takewhile(bool, found)]
-    return index + 1, dict(zip(columns, zip(*filter(None, rows), strict=True), strict=True)) if rows else {}
+    return index + 1, dict(zip(columns.names, zip(*filter(None, rows), strict=True), strict=True)) if rows else {}
 
 
 def _strategies(texts: list[str]) -> Cells:
