@@ -84,3 +84,19 @@ def test_a_long_table() -> None:
     """All rows of a table are read."""
     many = [f"  S{number:<16} 0.{number:04} 1.0000  0.0010  " for number in range(400)]
     assert [row[0] for row in returns(HEADER, TITLE, COLUMNS, DASHES, *many)] == [f"S{number}" for number in range(400)]
+
+
+def test_rows_of_one_shape_keep_their_own_numbers() -> None:
+    """Where one row has its cells another of its shape has them; a row of another shape, and one whose values ran together, is read by itself."""
+    rows = [
+        "  Buy & Hold        -0.0359 -6.3100 -0.0061",
+        "  Buy & Hold        -0.1234 -5.6789 -0.4321",
+        "  Buy & Hold        0.1234  5.6789  -",
+        SIMPLE,
+    ]
+    assert returns(HEADER, TITLE, COLUMNS, DASHES, *rows) == [
+        ("Buy & Hold", -0.0359, -6.31, -0.0061),
+        ("Buy & Hold", -0.1234, -5.6789, -0.4321),
+        ("Buy & Hold", 0.1234, 5.6789, None),
+        ("Simple", -0.0359, -6.31, -0.0061),
+    ]
