@@ -45,11 +45,10 @@ from recompile_watch.core.remedies import Case, Catalog, Remedy
 from recompile_watch.core.rules import Pattern
 from recompile_watch.core.stack_frames import is_of_a_library
 from recompile_watch.core.story import Story
-from recompile_watch.core.versions import VersionRange
+from recompile_watch.core.versions import VersionRange, default_limit, told_range
 
 MAX_ADVICE = 5
 MAX_SOURCES = 64
-_DEFAULT_UNTIL_2_1 = 64  # the cache_size_limit of torch 2.0 and 2.1, and 8 since: torch/_dynamo/config.py
 MAX_GUARD_CHARS = 2000  # a guard that is longer names nothing that a person could paste
 _ONE = r"((?:[LG]\['\w+'\]|[A-Za-z_]\w*)(?:\.(?!_base\b)\w+|\[\d+\]|\['\w+'\])*)"
 _ALIAS = pattern(rf"{_ONE} ?should not alias|{_ONE}\._base\b|\"{_ONE}\"\]$| is {_ONE}$")
@@ -220,8 +219,8 @@ def _first_dtype(story: Story) -> str:
 
 def _limit(story: Story) -> int:
     """A limit that has room for all variants, and more than the one that was too low."""
-    default = _DEFAULT_UNTIL_2_1 if story.torch in ("2.0", "2.1") else 0
-    return max(16, 2 * default, 8 * -(-_variants(story) // 8), 2 * (story.limit or 0), *story.limits)
+    default = default_limit(told_range(story.torch or ""))
+    return max(2 * default, 8 * -(-_variants(story) // 8), 2 * (story.limit or 0), *story.limits)
 
 
 def _clones(story: Story) -> str | None:

@@ -13,7 +13,7 @@ from recompile_watch.core.earlier import Earlier
 from recompile_watch.core.env_check import env_events
 from recompile_watch.core.env_file import EnvFile
 from recompile_watch.core.events import TORCH_KINDS, Event, is_accumulated
-from recompile_watch.core.findings import DEFAULT_LIMIT, LIMIT_KIND, NO_FINDING, Finding, Headroom, Wording, decided, gathered, group_key, in_order
+from recompile_watch.core.findings import LIMIT_KIND, NO_FINDING, Finding, Headroom, Wording, decided, gathered, group_key, in_order
 from recompile_watch.core.groups import SUBJECT_FIELDS, Group, GroupKey
 from recompile_watch.core.phases import MARK_KINDS, Phases
 from recompile_watch.core.raised_limits import limit_events
@@ -27,7 +27,7 @@ from recompile_watch.core.stories import Stories
 from recompile_watch.core.sums import LATEST, Sums, of_table
 from recompile_watch.core.timeline import Timeline, TimeSlices
 from recompile_watch.core.times import moment_of
-from recompile_watch.core.versions import Version, VersionRange, version_of
+from recompile_watch.core.versions import Version, VersionRange, default_limit, version_of
 
 MAX_GROUPS = 5_000
 MAX_COMPILES = 20_000
@@ -258,7 +258,7 @@ class Analysis:
     def _finding(self, group: Group, stories: Stories, catalog: Catalog, version: Version | None, torch: VersionRange) -> Finding:
         advice = advise(stories.of(group), catalog, torch) if catalog.cases else ()
         model, is_raised, cuts = catalog.models.of(group.first), stories.is_raised(group), stories.cuts(group)
-        return self._wording.finding(group, self._headroom(group), version, advice=advice, model=model, is_raised=is_raised, cuts=cuts)
+        return self._wording.finding(group, self._headroom(group, torch), version, advice=advice, model=model, is_raised=is_raised, cuts=cuts)
 
     def _find(self, event: Event) -> None:
         event = self._earlier.see(decided(event))
@@ -327,7 +327,7 @@ class Analysis:
         if len(self._limits) < MAX_COMPILES:
             self._limits[event.function, event.file, event.line_no] = limit
 
-    def _headroom(self, group: Group) -> Headroom | None:
+    def _headroom(self, group: Group, torch: VersionRange) -> Headroom | None:
         """How much of the limit the group's function uses; None where nothing in the log tells."""
         if group.key.kind not in ("recompile", LIMIT_KIND, "recompile_limit_error") or group.key.subject == "accumulated":
             return None
@@ -338,7 +338,7 @@ class Analysis:
         entries = max((self._entries.get(place, 0) for place in places), default=0)
         if not entries:
             return None
-        limit = self._limit if self._limit is not None else DEFAULT_LIMIT
+        limit = self._limit if self._limit is not None else default_limit(torch)
         return Headroom(entries, limit if entries <= limit else None)
 
     def _add_compile_time(self, event: Event) -> None:

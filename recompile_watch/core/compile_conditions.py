@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from recompile_watch.core.compile_id import parse_compile_id
 from recompile_watch.core.events import Event, is_accumulated
 from recompile_watch.core.evidence import shown_function
-from recompile_watch.core.findings import DEFAULT_LIMIT, LIMIT_KIND
+from recompile_watch.core.findings import LIMIT_KIND
 from recompile_watch.core.shelves import Shelf, always
 from recompile_watch.core.sight import EventCondition, Sight
 from recompile_watch.core.signals import Signal
 from recompile_watch.core.units import duration_text
+from recompile_watch.core.versions import default_limit, told_range
 from recompile_watch.core.watch_settings import CompileSettings
 from recompile_watch.core.windows import Recent
 from recompile_watch.core.wording import CAUSES
@@ -43,7 +44,7 @@ class HeadroomCondition(EventCondition):
             return
         entries = entries_of(event)
         known = self._limits.get(_place(event)) or self._limits.get(ANYWHERE)
-        limit = known.entries if known is not None else DEFAULT_LIMIT
+        limit = known.entries if known is not None else default_limit(told_range(str(event.extra.get("torch"))))
         # More entries than the limit that is known: it was raised without being printed, and the room is unknown.
         if entries is None or event.extra.get("refused") or not self._share * limit <= entries <= limit:
             return

@@ -20,10 +20,9 @@ from recompile_watch.core.modes import COMPILED, EAGER
 from recompile_watch.core.patterns import decisive_first
 from recompile_watch.core.rules import SEVERITIES, Rule, Ruleset
 from recompile_watch.core.titles import title_of
-from recompile_watch.core.versions import Version
+from recompile_watch.core.versions import DEFAULT_LIMIT, Version
 from recompile_watch.core.wording import consequence_of
 
-DEFAULT_LIMIT = 8  # torch._dynamo.config.recompile_limit, before 2.6 cache_size_limit, from 2.2 to 2.15; 64 in 2.0 and 2.1
 ALARM_RECOMPILES = 3
 LOOP_BREAKS = 10
 MANY_CUTS = 6  # graph breaks of one process: programs that were cut so often ran each step in seven graphs or more

@@ -6,7 +6,7 @@ from itertools import chain
 from recompile_watch.core.causes import parse_reason
 from recompile_watch.core.compile_id import entry_number
 from recompile_watch.core.events import Event, Reason, is_accumulated
-from recompile_watch.core.findings import BREAK_KIND, DEFAULT_LIMIT, LIMIT_KIND, Cuts, cause_of
+from recompile_watch.core.findings import BREAK_KIND, LIMIT_KIND, Cuts, cause_of
 from recompile_watch.core.fingerprint import normalised
 from recompile_watch.core.groups import Group
 from recompile_watch.core.guard_lines import TENSOR, fixing_line, hinted_config, hinted_variable, is_of_a_layer, shortened
@@ -25,7 +25,7 @@ from recompile_watch.core.remedies import Catalog
 from recompile_watch.core.same import PAIR_BYTES
 from recompile_watch.core.sightings import text_or_none
 from recompile_watch.core.story import Story
-from recompile_watch.core.versions import VersionRange, dotted
+from recompile_watch.core.versions import DEFAULT_LIMIT, VersionRange, dotted
 
 THREAD_LOCAL_SINCE = (2, 12)  # torch._dynamo.config overrides hold in the thread that made them
 MANY_BREAKS = 4  # places of one package at which it is left out sooner than mended

@@ -46,6 +46,16 @@ class VersionRange(NamedTuple):
 ANY_VERSION = VersionRange((0, 0), None)
 
 
+# torch._dynamo.config.recompile_limit, before 2.6 cache_size_limit: 64 in 2.0 and 2.1, 8 from 2.2 to 2.15.
+DEFAULT_LIMIT, _FIRST_LIMIT = 8, 64
+_LIMIT_LOWERED_IN: Version = (2, 2)
+
+
+def default_limit(torch: VersionRange) -> int:
+    """The recompile limit where nobody sets one, the lower one where the versions differ."""
+    return _FIRST_LIMIT if torch.end is not None and torch.end <= _LIMIT_LOWERED_IN else DEFAULT_LIMIT
+
+
 def exactly(version: Version) -> VersionRange:
     """The range that holds one version only."""
     return VersionRange(version, (version[0], version[1] + 1))

@@ -211,6 +211,13 @@ def test_consequence_of_a_limit_depends_on_the_version(option: str | None, name:
     assert words in only([limit_hit(limit_name=name)], facts).consequence
 
 
+@pytest.mark.parametrize(("version", "limit", "severity"), [("2.1.2", 64, "info"), ("2.2.2", 8, "warning"), (None, 8, "warning")])
+def test_room_is_told_against_the_default_of_the_version(version: str | None, limit: int, severity: str) -> None:
+    """Seven entries are few of the 64 that torch 2.0 and 2.1 keep, and many of the 8 of all later ones."""
+    finding = only([recompile(6)], Facts((SourceFacts("bot.log"),), torch_version=version))
+    assert finding.headroom is not None and (finding.headroom.entries, finding.headroom.limit, finding.severity) == (7, limit, severity)
+
+
 def test_torch_version_of_a_trace() -> None:
     """A trace names its torch; an option wins over it."""
     source = SourceFacts("t.log", torch_version="2.9.1")

@@ -44,6 +44,16 @@ def test_headroom_knows_the_limit_that_was_printed() -> None:
     assert "headroom_low" not in {row["kind"] for row in play.until(START + 60).rows.values()}
 
 
+def test_headroom_knows_the_default_of_the_version_that_printed_the_line() -> None:
+    """torch 2.1 keeps 64 versions, of which six are not many."""
+    for version, told in (("2.1", False), ("2.2", True)):
+        play = Play(watch())
+        for n in range(2, 7):
+            one = recompile(START + n, n)
+            play.at(START + n, one._replace(extra={**one.extra, "torch": version}))
+        assert ("headroom_low" in {row["kind"] for row in play.until(START + 60).rows.values()}) == told
+
+
 def test_recompiles_after_warm_up_are_told() -> None:
     """Three of one function within an hour, after a minute without compiling."""
     play = Play(watch()).at(START, recompile(START, 2))
