@@ -136,7 +136,7 @@ PROOFS = (
 # What the advice on the first log cannot say, because its finding is another one.
 ENVIRONMENT = {
     ("unbacked_sources_env", "size_from_outside"): {"TORCH_COMPILE_UNBACKED_SOURCES": "L['x']"},
-    ("disable_compile_process", "size_from_outside"): {"TORCH_COMPILE_DISABLE": "1"},
+    ("disable_compile_process", "size_from_outside"): {"TORCHDYNAMO_DISABLE": "1"},
     ("pgo_job_id", "size_learned_before"): {"TORCH_COMPILE_JOB_ID": "bot"},
 }
 

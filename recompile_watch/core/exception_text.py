@@ -156,6 +156,7 @@ _DETAILS = (
         pattern(r"found no compiled frames\. Skipped frames:$"),
         pattern(r"(?m)^\s{0,20}- (?P<error>[\w<>]{1,80} \([^\n]{1,200}\): (?!frame is in the Dynamo skipfiles)[^\n]{1,100}?)\s*$"),
     ),
+    (pattern(r"found no compiled frames\.$"), pattern(r"\n\s{0,20}Skipped frames: (?P<error>[^\n]{1,200})")),
     (
         pattern(r"^Constraints violated \([A-Za-z_]\w*\)!"),
         pattern(

@@ -21,7 +21,7 @@ from recompile_watch.core.headers import MAX_FRONT, behind_front, behind_header
 from recompile_watch.core.near import stamp_before, stamp_beside
 from recompile_watch.core.own_reports import is_of_report
 from recompile_watch.core.prefix_grammar import BETWEEN_TEXTS, BYTE_LIST, TAG, Piece
-from recompile_watch.core.prefixes import is_quotation, peel
+from recompile_watch.core.prefixes import is_quotation, is_told, peel
 from recompile_watch.core.records import HEAD_LINES, MAX_RECORD_BYTES, Record, is_of_another, sure_ones
 from recompile_watch.core.rules import Match, Rule, Ruleset
 from recompile_watch.core.scan import Matcher
@@ -280,13 +280,14 @@ class Joiner:
     def _opened(self, number: int, offset: int, piece: Piece, before: bytes) -> Record | None:
         head = self._head(piece)
         if head is not None:
-            return None if self._is_quoted(piece, before) else self._record(*head, number, offset, before)
+            is_quoted = self._is_quoted(piece, before) or is_told(self._raw, head[1].group())
+            return None if is_quoted else self._record(*head, number, offset, before)
         if number <= HEAD_LINES and piece.channel not in self._broken_off:
             for rule, orphan in self._orphans:
-                if rule.event == _ARTIFACT_EVENTS.get(piece.artifact, rule.event) and any(
-                    map(orphan.match, (piece.text, piece.tagged, piece.placed))
-                ):
-                    return None if is_of_report(self._raw) else self._record(rule, None, piece, number, offset, before)
+                is_of_artifact = rule.event == _ARTIFACT_EVENTS.get(piece.artifact, rule.event)
+                if is_of_artifact and any(map(orphan.match, (piece.text, piece.tagged, piece.placed))):
+                    is_quoted = is_of_report(self._raw) or is_told(self._raw, piece.text)
+                    return None if is_quoted else self._record(rule, None, piece, number, offset, before)
         found = None if piece.torch or self._is_quoted(piece, before) else self._head_inside(piece)
         return None if found is None else self._record(*found, number, offset, before, is_unsure=True)
 

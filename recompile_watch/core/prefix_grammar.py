@@ -304,8 +304,10 @@ SOURCE = pattern(
     rb"|(?:-\w, )?--[a-z][\w-]{0,60}(?:[ =]\S{1,60})?\s{2,}\S"
     rb"|[\"']?(?:ignore|error|always|default|module|once):\S[^\n]*:[\w.]{0,60}Warning[\"',]{0,3}$"
 )
-# One of torch's lines as a string that gets a name, or as a comment that a change adds or takes away.
-QUOTED_LINE = pattern(rb"(?:\w = [frbu]{0,2}[\"']{1,3}|(?:^|\s)[+-] {0,80}# ?)(?:[VDIWEC]\d{4} \d\d:|\[\d{4}-)")
+# One of torch's lines as a string that gets a name or is passed to a function, or as a comment that a change adds or takes away.
+QUOTED_LINE = pattern(rb"(?:(?:\w = |\w\()[frbu]{0,2}[\"']{1,3}|(?:^|\s)[+-] {0,80}# ?)(?:[VDIWEC]\d{4} \d\d:|\[\d{4}-)")
+# A quote that a line opens which a program logged as no trouble: what somebody wrote, or a document says.
+TOLD = pattern(rb"(?<![\w=:\"'])(?:INFO|NOTICE|\[info *\])(?![\w=\"'])[^\"'`\n]{0,200}?[\s=(:\[](?P<quote>[\"'])")
 BYTE_LIST = pattern(rb'"MESSAGE" ?: ?\[\d')  # how journald prints a message that is not UTF-8
 JSON_TEXT = (
     "log", "message", "msg", "MESSAGE", "text", "body", "event", "textPayload", "line", "content", "stringValue", "_raw", "LogEntry",

@@ -45,6 +45,7 @@ from recompile_watch.core.prefix_grammar import (
     STRING_REST,
     SYSLOG_NEWLINES,
     TAG,
+    TOLD,
     TORCH_STARTS,
     Piece,
     front_form,
@@ -96,6 +97,7 @@ def first_line(first: bytes) -> bytes:
     return first if text is None or b"\n" in text else text
 
 
+_TOLD_BYTES = 40  # of a message that find it in its line: it may go on in others
 _BEGINS_QUOTATION = (b" ", b"\t", b'"', b"|")
 
 
@@ -120,6 +122,15 @@ def is_quotation(raw: bytes, text: bytes, before: bytes) -> bool:
     if line[-2:] == b'",':
         return before.rstrip().endswith((b"(", b"=")) and STRING_ELEMENT.fullmatch(line) is not None
     return False
+
+
+def is_told(raw: bytes, message: bytes) -> bool:
+    """True for a message in the quotes of a line that a program logged as no trouble of its own: what somebody wrote to it, or a document says."""
+    told = TOLD.search(raw)
+    if told is None:
+        return False
+    at = raw.find(message[:_TOLD_BYTES], told.end())
+    return at >= 0 and told["quote"] not in raw[told.end() : at].replace(b"\\" + told["quote"], b"")
 
 
 def are_plain(lines: bytes) -> bool:

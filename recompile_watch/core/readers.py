@@ -119,6 +119,7 @@ def _read_limit_hit(source: str, reasons_of: Reasons, record: Record, fields: Fi
         items = re.findall(r"\"([^\"]+)\"|'((?:[^'\\]|\\.)+)'", text) if text.startswith("[") else []
         reasons = tuple(parse_reason(a or b, function) for a, b in items) or (parse_reason(text, function),)
         fields |= guarded_code(text.encode())
+    fields |= torch_of_message(record.message())
     partial = any(fields.get(name) is None for name in record.rule.needs) or (not record.ended and (record.cut or not reasons))
     return [sighting(source, record, fields, reasons=reasons, partial=partial)]
 

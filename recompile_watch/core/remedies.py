@@ -32,6 +32,7 @@ PLACEHOLDERS = frozenset(
 KINDS = ("env", "config", "kwarg", "code", "ops")
 # What a case may ask of a finding beside its message, in words.
 PATTERNS = {
+    "of_torch_2_0": "torch is 2.0, which makes nothing dynamic by itself",
     "per_layer_index": "each layer has its own index",
     "growing_value": "the value grows with each step",
     "two_states": "there are two states",

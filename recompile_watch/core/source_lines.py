@@ -24,6 +24,7 @@ _CALL = pattern(rb"torch/(?P<file>_(?:dynamo|inductor)/\w+)\.py:(?P<line>\d{1,5}
 _DATED = pattern(rb"(?:\[rank\d+\]:)?\[\d{4}-\d\d-\d\d [\d:,.]+\][^\n]{0,80}\btorch\._(?:dynamo|inductor)[\w.]*: \[[A-Z]+\]")
 BEFORE_LINES = "<2.3"  # no line is named
 _RECOMPILES_OF_21 = b"torch._dynamo.convert_frame.__recompiles: "  # there is no such log before, and it is guards' from 2.2 on
+_BREAKS_OF_20 = b"torch._dynamo.symbolic_convert: [WARNING]"  # a log of their own from 2.1 on
 _LINES = {  # limit, recompile (two calls), graph break, skipped CUDA graph
     "2.3": ((357,), (1423, 1425), (516,), ()),
     "2.4": ((762,), (2609, 2611), (534,), (133,)),
@@ -122,8 +123,9 @@ _FUNCTIONS = (
 )
 
 
-_BEFORE_27, _SINCE_27, _SINCE_28 = "<2.7", ">=2.7", ">=2.8"
+_BEFORE_27, _SINCE_27, _SINCE_28, _SINCE_212 = "<2.7", ">=2.7", ">=2.8", ">=2.12"
 _WORDS = {  # in the same releases' sources
+    b"docs/master/dynamo/troubleshooting.html": "2.0",  # compile/ in 2.1
     b"You can suppress this exception and fall back to eager by setting": _BEFORE_27,
     b'Set TORCH_LOGS="+dynamo" and TORCHDYNAMO_VERBOSE=1 for more information': _BEFORE_27,
     b"inline in skipfiles: ": _BEFORE_27,
@@ -135,6 +137,7 @@ _WORDS = {  # in the same releases' sources
     b"Set TORCHDYNAMO_VERBOSE=1 for the internal stack trace": _SINCE_27,
     b"For more details about this graph break, please visit: ": _SINCE_28,
     b"Unsupported Tensor.item() call": _SINCE_28,
+    b"with fullgraph=True found no compiled frames": _SINCE_212,
 }
 _WORDED = pattern(b"|".join(map(re.escape, _WORDS)))
 _Name = TypeVar("_Name")
@@ -157,7 +160,7 @@ def torch_of(prefix: bytes) -> str | None:
         return _VERSIONS.get((call["file"], call["line"]))
     if _DATED.match(prefix) is None:
         return None
-    return "2.1" if _RECOMPILES_OF_21 in prefix else BEFORE_LINES
+    return "2.1" if _RECOMPILES_OF_21 in prefix else "2.0" if _BREAKS_OF_20 in prefix else BEFORE_LINES
 
 
 def torch_of_message(message: bytes) -> dict[str, object]:
@@ -167,6 +170,6 @@ def torch_of_message(message: bytes) -> dict[str, object]:
     """
     known = (_VERSIONS_IN_STACK.get(((frame["file"], frame["function"]), frame["line"])) for frame in _FRAME.finditer(message))
     versions = {version for version in known if version is not None} or {_WORDS[words] for words in _WORDED.findall(message)}
-    if _SINCE_28 in versions:
-        versions.discard(_SINCE_27)
+    since = [version for version in (_SINCE_27, _SINCE_28, _SINCE_212) if version in versions]
+    versions.difference_update(since[:-1])  # the latest says most
     return {"torch": versions.pop()} if len(versions) == 1 else {}

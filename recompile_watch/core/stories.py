@@ -25,7 +25,7 @@ from recompile_watch.core.remedies import Catalog
 from recompile_watch.core.same import PAIR_BYTES
 from recompile_watch.core.sightings import text_or_none
 from recompile_watch.core.story import Story
-from recompile_watch.core.versions import DEFAULT_LIMIT, VersionRange, dotted
+from recompile_watch.core.versions import DEFAULT_LIMIT, FIRST_VERSION, VersionRange, dotted
 
 THREAD_LOCAL_SINCE = (2, 12)  # torch._dynamo.config overrides hold in the thread that made them
 MANY_BREAKS = 4  # places of one package at which it is left out sooner than mended
@@ -110,6 +110,7 @@ class Stories:
         break_at = self._break_at(behind or self._breaks.get((group.key.function or "", group.key.file)))
         code = text_or_none(first.extra.get("code"))
         patterns |= ({"broken_function"} if break_at else set()) | ({"shows_code"} if code else set())
+        patterns |= {"of_torch_2_0"} if self._torch.only == FIRST_VERSION else set()
         patterns |= {"behind_clock"} if break_at and _CLOCK.search(break_at) is not None else set()
         return Story(
             told.key.kind, guards[-1].cause if guards else cause_of(first), group.key.function, first.file,

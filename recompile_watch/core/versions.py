@@ -49,6 +49,7 @@ ANY_VERSION = VersionRange((0, 0), None)
 # torch._dynamo.config.recompile_limit, before 2.6 cache_size_limit: 64 in 2.0 and 2.1, 8 from 2.2 to 2.15.
 DEFAULT_LIMIT, _FIRST_LIMIT = 8, 64
 _LIMIT_LOWERED_IN: Version = (2, 2)
+FIRST_VERSION: Version = (2, 0)
 
 
 def default_limit(torch: VersionRange) -> int:

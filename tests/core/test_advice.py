@@ -826,7 +826,11 @@ def test_a_checkpointed_block_that_fills_a_list() -> None:
 
 @pytest.mark.parametrize(
     ("why", "first"),
-    [("Dynamo tracing is disabled", "switch_off_by_stance"), ("frame is in the Dynamo skipfiles list", "inspect_recompile_reason")],
+    [
+        ("Dynamo tracing is disabled", "disable_compile_process"),
+        ("non-infra torch dispatch mode present, this is not supported today in torch.compile", "call_outside_mode"),
+        ("frame is in the Dynamo skipfiles list", "inspect_recompile_reason"),
+    ],
 )
 def test_no_frame_was_compiled(why: str, first: str) -> None:
     """The lines below tell which frame torch skipped and why: one that was switched off is not to be rewritten."""
@@ -836,7 +840,16 @@ def test_no_frame_was_compiled(why: str, first: str) -> None:
         f"  - forward (/app/denoise.py:16): {why}\n"
     )
     assert finding.advice[0].remedy == first
-    assert ("/app/denoise.py:16" in finding.evidence[0].text) is (first == "switch_off_by_stance")
+    assert ("/app/denoise.py:16" in finding.evidence[0].text) is (first != "inspect_recompile_reason")
+
+
+def test_what_switches_compiling_off_under_fullgraph() -> None:
+    """Measured on torch 2.13.0: fullgraph=True raises with TORCH_COMPILE_DISABLE=1, not with TORCHDYNAMO_DISABLE=1. 2.12 names no frame."""
+    said = "RuntimeError: torch.compile with fullgraph=True found no compiled frames."
+    (finding,) = _told(f"{said} Skipped frames:\n  - f (/app/a.py:2): Dynamo tracing is disabled\n")
+    assert finding.advice[0].apply.startswith("export TORCHDYNAMO_DISABLE=1")
+    (finding,) = _told(f"{said} The frame was likely skipped (e.g., a non-infra torch dispatch mode was active, dynamo was disabled).\n")
+    assert [one.remedy for one in finding.advice[:3]] == ["upgrade_torch", "disable_compile_process", "call_outside_mode"]
 
 
 def test_a_first_bucket_that_is_too_large() -> None:

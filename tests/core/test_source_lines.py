@@ -79,6 +79,7 @@ from user code:
         ("", "inline in skipfiles: Logger.info  | info /usr/lib/python3.11/logging/__init__.py", "", "<2.7"),
         ("", "Data-dependent branching\n  Developer debug context: attempted to jump with TensorVariable()", "", ">=2.7"),
         ("", "Unsupported Tensor.item() call with capture_scalar_outputs=False\n  Developer debug context: item", "", ">=2.8"),
+        ("", "torch.compile with fullgraph=True found no compiled frames. Skipped frames:\n  - f (/srv/m.py:2): why", "", ">=2.12"),
         ("", "call_function x", "", None),
     ],
 )
