@@ -445,6 +445,15 @@ LOOKALIKES = {
     "Recompiling function {code.co_name} in {code.co_filename}:{code.co_firstlineno}\nGraph break in user code at %s:%s\n",
     "docstring": "Base exceptions:\n    - TorchDynamoException: Base class for all TorchDynamo-specific exceptions\n"
     "    - UserError: Exceptions for user-facing errors in TorchDynamo usage\n",
+    "chat": '2026-11-26 02:07:59,658 INFO support.chat user=ken text="W1126 01:59:56.292000 14402 torch/_dynamo/convert_frame.py:1994] [0/8]'
+    ' torch._dynamo hit config.recompile_limit (8)"\n'
+    "2026-11-26 02:07:59,658 INFO support.chat user=ken text=\"and then torch._dynamo.exc.InternalTorchDynamoError: 'NoneType' object has none\"\n"
+    "2026-11-26 02:07:59,658 [INFO] kb.indexer: chunk 3: '```\\nV1126 01:55:27.365000 13190 torch/_dynamo/guards.py:5396] [0/1] [__recompiles] "
+    "Recompiling function forward in app/model.py:67\\nV1126 01:55:27.365000 13190 torch/_dynamo/guards.py:5396] [0/1] [__recompiles]     "
+    "triggered by the following guard failure(s):\\n```'\n",
+    "manual": "If you see `torch._dynamo.exc.Unsupported: Dynamo recompile limit exceeded`, remove fullgraph=True.\n"
+    'q/chat.py:6:log.info("%s", json.dumps("W1126 01:59:56.292000 14402 torch/_dynamo/convert_frame.py:1994] [0/8] torch._dynamo hit '
+    'config.recompile_limit (8)"))\n',
     "counts": "2026-11-20 10:00:12 INFO app: torch.compile failed 0 times; eager fallbacks 0\n",
 }
 LOREM = (

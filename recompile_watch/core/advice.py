@@ -10,6 +10,7 @@ from recompile_watch.core.checks import check_line
 from recompile_watch.core.compile_id import entry_number
 from recompile_watch.core.exception_text import broken_call
 from recompile_watch.core.guard_lines import (
+    RANK,
     SIZE,
     TENSOR,
     TENSOR_EXPECTED,
@@ -190,6 +191,8 @@ def _holder(story: Story) -> str:
         return 'your function that fails: the last behind "from user code:", "Found from" or "User stack:" in the whole log (TORCHDYNAMO_VERBOSE=1)'
     if is_of_a_library(story.file):
         return f"your own function{f' at {story.called_from},' * bool(story.called_from)} that leads to {name} ({story.place} is a library's)"
+    if story.fixed_in is not None:
+        return f"{story.fixed_in}, which holds {story.fixed_at or 'the guard'}"
     return f"{name}, at {story.place}" if story.place else name
 
 
@@ -205,8 +208,8 @@ def _attribute(story: Story) -> str | None:
 
 
 def _variants(story: Story) -> int:
-    """How many values were seen, the newest included; at a limit its entries and one more; of a dict's key twice: its entry is not there at first."""
-    entries = story.limit or 0
+    """How many values were seen or entries are in use, the newest included; of a dict's key twice: its entry is not there at first."""
+    entries = max([story.limit or 0, *(entry_number(guard.entry) + 1 for guard in story.guards if guard.entry)])
     return (max(len({guard.text for guard in story.guards}), entries) + 1) * (1 + ("looks_up" in story.patterns))
 
 
@@ -221,6 +224,12 @@ def _limit(story: Story) -> int:
     """A limit that has room for all variants, and more than the one that was too low."""
     default = default_limit(told_range(story.torch or ""))
     return max(2 * default, 8 * -(-_variants(story) // 8), 2 * (story.limit or 0), *story.limits)
+
+
+def _least_rank(story: Story) -> str:
+    """The newest guard; of those on a number of dimensions that with the fewest, which every call has."""
+    ranks = [(int(match["one"]), guard.text) for guard in story.guards if (match := RANK.match(guard.text)) is not None]
+    return min(ranks)[1] if ranks and RANK.match(story.newest) is not None else story.newest
 
 
 def _clones(story: Story) -> str | None:
@@ -313,7 +322,7 @@ MAKERS: dict[str, Callable[[Story], str | None]] = {
     "compiled_at": lambda story: f"where the object that {story.entered_at} calls is compiled" if story.entered_at else "where the model is compiled",
     "callee": _callee,
     "holder": _holder,
-    "structure": lambda story: structure_line(story.newest[:MAX_GUARD_CHARS]),
+    "structure": lambda story: structure_line(_least_rank(story)[:MAX_GUARD_CHARS]),
     "state_line": lambda story: state_line(story.newest),
     "dtype": _first_dtype,
     "lr_line": lambda story: lr_line(story.newest),

@@ -75,13 +75,15 @@ _ROOTED = pattern(r"(?P<root>[A-Za-z_]\w*)(?P<rest>(?:[.\[].*)?)", re.DOTALL)
 # What may stand in a line that a person pastes into a shell: names, attributes, indices, keys.
 _PLAIN_SOURCE = pattern(r"[LG]\['\w+'\](?:\.\w+|\[\d+\]|\['[\w.-]+'\])*")
 _ONE_TYPE = "# {name}: pass objects of one type in every call (a tuple, never a list now and then), or the tensors and numbers they hold"
+_RANK = r"tensor '(?P<name>.+?)' rank mismatch\. expected (?P<one>\d{1,3}), actual (?P<other>\d{1,3})"
+RANK = pattern(_RANK)
 # What a guard looks like, and the line for it; the first that fits counts.
 _STRUCTURE = tuple(
     (pattern(form), line)
     for form, line in (
         (
-            r"tensor '(?P<name>.+?)' rank mismatch",
-            "{name} = {name}.reshape(-1, {name}.shape[-1]).clone()  # always two dimensions, if those in front are batch; reshape the result",
+            _RANK,
+            "{name} = {name}.reshape(-1, *{name}.shape[-{least}:]).clone()  # if the rest is batch; reshape the result, and compare it with eager's",
         ),
         (
             rf"expected type of '{_NAME}' {TENSOR_EXPECTED}<class '[^']*Parameter'>",
@@ -112,7 +114,7 @@ _STRUCTURE = tuple(
         ),
         (
             r"(?:not |len\()?(?P<name>[\w.\[\]']*_hooks)\b",
-            "# {name}: register hooks before the first compiled call, and keep them",
+            "# {name}: register hooks before the first compiled call, and keep them; a number that grows is a leak: .remove() them",
         ),
         (
             r"len\((?:L\[')?kwargs(?:'\])?\) ",
@@ -283,8 +285,9 @@ def structure_line(guard: str) -> str:
     for form, line in _STRUCTURE:
         match = form.match(guard)
         if match is not None:
-            name = match.groupdict().get("name") or match.groupdict().get("left") or ""
-            return line.format(name=_ROOT.sub(r"\1", name))
+            found = match.groupdict()
+            name = found.get("name") or found.get("left") or ""
+            return line.format(name=_ROOT.sub(r"\1", name), least=min(found.get("one") or "1", found.get("other") or "1", key=int))
     return f"# {guard}: build this once and reuse it, or replace it by what it holds (a tensor, a number, a tuple of fixed length)"
 
 

@@ -12,7 +12,7 @@ from recompile_watch.core.sightings import decode
 
 # Behind the code and its place, where the value was dynamic until the code fixed it: torch's own place (torch/_guards.py: SLoc).
 _FIXED = pattern(rb"\((?P<code>[^()\s]{1,200}\.py:\d+ in \w+)\)\s*$")
-_PLACE = pattern(rb"(?P<place>[^\s()]{1,200}\.py:\d+) in ")
+_PLACE = pattern(rb"(?P<place>[^\s()]{1,200}\.py:\d+) in (?P<function>[\w<>]{0,100})")
 _VALUE = pattern(rb"(?:^|[-:] {1,9})(?P<source>[A-Za-z_][^\s=()]{0,300}) == (?:(?P<text>['\"])|-?\d+\s*$)")
 _LENGTH = pattern(rb"(?:^|[-:] {1,9})(?:not |len\()(?P<source>[A-Za-z_][^\s=()]{0,300})(?:\) [!=]= \d+)?\s*$")
 # A dict that has, or lacks, a number as its key: the size of an input, as a rule.
@@ -32,6 +32,8 @@ _OWN = (b"self.", b"L['self']", b"G[")
 _LOOPS = rb"^for [\w, ()]{1,100} in (?:\w{1,20}\()?(?:[\w.]{1,200}\.)?%s\b"
 _FILLS = rb"(?<!\w)%s\.(?:append|appendleft|extend|insert|add|update)\("
 _COUNTS = pattern(rb"\brange\(|\bwhile\b")
+# A text in another text: an f-string, or what is logged.
+_FORMATS = rb"\bf[\"'][^\n]*\{(?:[\w.]{0,200}\.)?%s[!:}]|\.(?:format|debug|info|warning)\([^\n]*\b%s\b"
 # A key of a dict; what is called at once is a function or a module, of which a program has few.
 _LOOKS_UP = pattern(
     rb"(?:\.(?:get|setdefault|pop)\(|\[) {0,9}(?:[\w.]{0,200}\.)?(?P<key>\w+) {0,9}(?:[,)]|\])(?! {0,9}\()"
@@ -77,7 +79,7 @@ def _read(reason: bytes) -> Mapping[str, object]:
     fields |= {"statement": does} if does is not None else {}
     if _CONTAINER in at["place"]:
         return fields  # that is torch's line, none of the program
-    return fields | {"fixed_at": decode(at["place"]), "fixed_code": decode(code)} if fields else {}
+    return fields | {"fixed_at": decode(at["place"]), "fixed_code": decode(code), "fixed_in": decode(at["function"])} if fields else {}
 
 
 def _does(code: bytes, name: bytes | None, place: bytes, *, is_text: bool) -> str | None:
@@ -90,6 +92,8 @@ def _does(code: bytes, name: bytes | None, place: bytes, *, is_text: bool) -> st
         is_it = bool(until) and (name is None or re.search(rb"\b%s\b" % re.escape(name), until) is not None)
         is_counter = name is not None and re.search(rb"(?<!\w)%s {0,9}\+= {0,9}\d" % re.escape(name), code) is not None
         return "counts_steps" if is_it else "counts_up" if is_counter else None
+    if name is not None and re.search(_FORMATS % ((re.escape(name),) * 2), code) is not None:
+        return "formats_text"
     keys = (match["key"] or match["member"] for match in _LOOKS_UP.finditer(code) if not code[: match.start()].endswith(b"for "))
     return "looks_up" if name in keys else None
 

@@ -97,6 +97,11 @@ PATTERNS = {
     "ddp_backend": "what raised is compiled by the backend that cuts a graph into DistributedDataParallel's buckets",
     "asks_mask": "the line of code asks whether a mask is set everywhere, or anywhere",
     "branches": "the line of code branches on the number",
+    "asks_to_stop": "the line of code asks whether all is done",
+    "counts_bins": "the line of code counts with bincount",
+    "many_flags": "several flags of one function change, each by itself",
+    "low_limit": "the limit that was hit has room for two versions at most",
+    "formats_text": "the line of code puts the text into another one",
     "behind_clock": "the graph break in front of the function reads a clock",
     "custom_function": "the line of code stands in an autograd.Function",
     "checks_arguments": "torch.distributions checks its arguments there",
@@ -249,12 +254,15 @@ class Catalog:
         return self.models.named(name)
 
 
-def _preference(remedy: Remedy, torch: VersionRange) -> tuple[bool, bool, bool, int, int]:
-    """Made for the kind; good for all versions it may be, and then the newest form; else one for the newest of these, and then for most."""
+def _preference(remedy: Remedy, torch: VersionRange) -> tuple[bool, bool, bool, bool, int, int]:
+    """Made for the kind; good for all versions it may be; made for findings of some patterns only; and then the newest form.
+
+    Where none is good for all versions, one for the newest of these, and then for most.
+    """
     major, minor = remedy.torch.first
     is_sure, end = remedy.torch.covers(torch), remedy.torch.end
     is_of_old = end is not None and (torch.end is None or end < torch.end)
-    return (not remedy.kinds, not is_sure, is_of_old, -major if is_sure else major, -minor if is_sure else minor)
+    return (not remedy.kinds, not is_sure, not remedy.without, is_of_old, -major if is_sure else major, -minor if is_sure else minor)
 
 
 def parse_tables(texts: Iterable[tuple[str, str]]) -> Tables:

@@ -61,7 +61,12 @@ _STATEMENTS = (
         ),
     ),
     ("asks_mask", pattern(rb"^(?:el)?if\b[^\n]*?(?:\b(?:all|any)\([^\n]*mask|mask[^\n]*\.(?:all|any)\()")),
-    ("branches", pattern(rb"\b(?:if|while|and|or|not)\b(?:(?!:\s).)*(?:\.item\(|\bbool\()")),
+    (
+        "asks_to_stop",
+        pattern(rb"^(?:(?:el)?if|while)\b[^\n]*\b(?:un)?(?:finished|done|eos|eos_\w+|converged|stopped|is_finished|all_done)\b[^\n]*\.(?:all|any)\("),
+    ),
+    ("counts_bins", pattern(rb"\bbincount\(")),
+    ("branches", pattern(rb"\b(?:if|while|and|or|not)\b(?:(?!:\s|\belse\b).)*(?:\.item\(|\bbool\()")),
     ("branches", pattern(rb"^(?:(?:el)?if|while)\b[^\n]* in [A-Za-z_]")),  # a tensor is asked whether it holds a number
     # For a log, or for a list, a table or a sum that the program keeps; the graph does not go on with it.
     ("reads_out", pattern(rb"\.detach\(\)[^\n]{0,100}\.(?:item|tolist)\(")),

@@ -29,6 +29,8 @@ from recompile_watch.core.versions import DEFAULT_LIMIT, FIRST_VERSION, VersionR
 
 THREAD_LOCAL_SINCE = (2, 12)  # torch._dynamo.config overrides hold in the thread that made them
 MANY_BREAKS = 4  # places of one package at which it is left out sooner than mended
+MANY_FLAGS = 4  # flags of one function, whose values multiply: a limit of 8 has room for three
+LOW_LIMIT = 2  # less than two states of a program need with a first entry of another kind
 FEW = 4  # recompiles that leave half of the default limit
 _OF_DDP = "compile_fn"  # the name of the backend of torch/_dynamo/backends/distributed.py, as torch prints it
 _OF_KEYS = frozenset({"size_mismatch", "dict_keys", "container_length"})
@@ -121,7 +123,7 @@ class Stories:
             limit, is_accumulated(limit_name), text_or_none(first.extra.get("backend")) if told.key.kind == "compile_error" else None,
             group.lines if told.key.kind == "graph_break" else (), self._others(group, guards),
             text_or_none(first.extra.get("hint")), hinted, fixed_at, called_from, self._entered_at(group, called_from),
-            code, dotted(self._torch.only) if self._torch.only is not None else None,
+            code, dotted(self._torch.only) if self._torch.only is not None else None, self._fixed_in(group),
         )  # fmt: skip
 
     def _break_at(self, broken: tuple[str, int | str | None, str | None] | None) -> str | None:
@@ -194,10 +196,11 @@ class Stories:
         return found | {"many_in_package"} if is_often else found
 
     def _cause_of_error(self, group: Group) -> Group:
-        """The limit hit that an exception is about, when the log shows one only: torch warns, then it raises."""
-        if group.key.kind == "recompile_limit_error" and group.key.function is None and len(self._hits) == 1:
-            return self._hits[0]
-        return group
+        """The limit hit that an exception is about, when the log shows one only of its function: torch warns, then it raises."""
+        if group.key.kind != "recompile_limit_error":
+            return group
+        hits = [hit for hit in self._hits if group.key.function is None or (hit.key.function, hit.key.file) == (group.key.function, group.key.file)]
+        return hits[0] if len(hits) == 1 else group
 
     def _refused_like(self, group: Group) -> list[Reason]:
         """What a limit without a reason refused, as far as the log tells: the recompiles of the same function in front of it failed on it."""
@@ -295,6 +298,11 @@ class Stories:
         lines = (fixing_line(event.extra) for one in groups for event in self._tellers(one))
         return next((line for line in lines if line is not None), None)
 
+    def _fixed_in(self, group: Group) -> str | None:
+        """The function of the line behind the guard, where that is another one than torch compiles: one that it calls."""
+        found = {text for event in self._tellers(group) if (text := text_or_none(event.extra.get("fixed_in")))}
+        return found.pop() if len(found) == 1 and group.key.function not in found else None
+
     def _keyed_by_size(self, group: Group) -> list[Group]:
         """The groups of the same function that fail on a dict whose key is one of the sizes that fail as well: looked up by it, the size is fixed."""
         same = self._of_function.get((group.key.function, group.key.file), []) if _cause(group) in _OF_KEYS else []
@@ -315,9 +323,16 @@ class Stories:
         numbers = (text for of in alike for found in of.values() for text in found.get(none["source"] if none else "", ()))
         return {"counts_from_none"} if any(" == " in text for text in numbers) else set()
 
+    def _of_room(self, group: Group) -> set[str]:
+        """Whether the variants of a function have no end, or the limit has no room for the fewest that a program has."""
+        flags = self._on_what((group.key.function, group.key.file)).get("bool_value", {})
+        limit, _ = self._limit_of(group)
+        return ({"many_flags"} if len(flags) >= MANY_FLAGS else set()) | ({"low_limit"} if limit is not None and limit <= LOW_LIMIT else set())
+
     def _wider_patterns(self, group: Group, hinted: str | None) -> set[str]:
         """The patterns that only other groups show. hinted: the line that a hint says to set."""
-        found = self._of_several(group) | self._began_as_none(group) | ({"keyed_by_size"} if self._keyed_by_size(group) else set())
+        found = self._of_several(group) | self._began_as_none(group) | self._of_room(group)
+        found |= {"keyed_by_size"} if self._keyed_by_size(group) else set()
         may_be_threads = self._torch.end is None or self._torch.end > THREAD_LOCAL_SINCE
         if group.has_raised:
             found.add("raised")

@@ -19,7 +19,7 @@ class Story:
     is_accumulated: it is the limit of all entries of the code. backend: the one whose own code raised, where it is not torch's.
     lines: of a graph break: all on which it happened. others: guards of the same class on which the function failed as well.
     hint, hinted: what torch's message tells the program to do, and the line that does it, where it is one of torch's settings.
-    fixed_at: the line of code that fixes a size which torch had made dynamic, as torch prints it.
+    fixed_at: the line of code that fixes a size which torch had made dynamic, as torch prints it. fixed_in: its function, where that is another one.
     called_from: the program's own line that leads into a library, ``/srv/m.py:12 in forward``. entered_at: what calls a library's compiled object.
     code: the line of code that asks for a number of the data, or that fixes a size. torch: its version, ``2.9``, where the log shows one only.
     """
@@ -52,6 +52,7 @@ class Story:
     entered_at: str | None = None
     code: str | None = None
     torch: str | None = None
+    fixed_in: str | None = None
 
     @property
     def newest(self) -> str:

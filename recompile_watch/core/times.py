@@ -13,6 +13,9 @@ from functools import lru_cache
 from recompile_watch.core.prefix_grammar import Stamp
 
 _QUARTER_S = 900
+# The offsets that clocks have somewhere: whole hours, and these. Anything else is the time that a line was on its way.
+_ODD_OFFSETS_S = frozenset({-34200, -12600, -9000, 12600, 16200, 19800, 20700, 23400, 31500, 34200, 37800, 45900, 49500})
+_OFFSETS_S = _ODD_OFFSETS_S | {hours * 3600 for hours in range(-12, 15)}
 _KNOWN_TIMES = 20_000
 _KNOWN_HOURS = 1_000
 _FAR_DAYS = 31  # dated neighbours of a line lie days from it, not months
@@ -245,7 +248,5 @@ def offset_between(local: str, utc: str) -> int | None:
 
 def _offset_between(local: datetime, moment: datetime, near_s: float = _NEAR_S) -> int | None:
     difference = (local.replace(tzinfo=UTC) - moment).total_seconds()
-    quarters = round(difference / _QUARTER_S)
-    if abs(difference - quarters * _QUARTER_S) > near_s or abs(quarters) > 56:
-        return None
-    return quarters * _QUARTER_S
+    offset_s = round(difference / _QUARTER_S) * _QUARTER_S
+    return offset_s if abs(difference - offset_s) <= near_s and offset_s in _OFFSETS_S else None

@@ -187,10 +187,10 @@ class _Printer:
         table.add_column(ratio=1, no_wrap=True, overflow="ellipsis", style="dim")
         room = (self._console.width - _INDENT - 2) // 3
         for block in notes[:_MAX_NOTES]:
-            head = block.head
-            said = "gone" if head.baseline == "gone" else f"{block.count}×"
+            head, title = block.head, title_of(block)
+            said = "gone" if head.baseline == "gone" else "" if f" {block.count} times" in title else f"{block.count}×"
             until = f"accepted until {head.accepted_until}" if head.accepted_until else ""
-            table.add_row(Text(said, style="dim"), Text(safe(title_of(block))), Text(until or _end_of(where_text(head), room)))
+            table.add_row(Text(said, style="dim"), Text(safe(title)), Text(until or _end_of(where_text(head), room)))
         self._console.print(table)
         self._print_left_off(len(notes) - _MAX_NOTES, "note")
         if any(block.head.advice and not is_expected(block.head.advice) for block in notes):
@@ -227,7 +227,7 @@ class _Printer:
 
     def _print_source(self, source: SourceReport) -> None:
         facts = source.facts
-        span = self._clock.span(source.first_time, source.last_time)
+        span = self._clock.span_of([(source.first_time, source.last_time)])  # what several clocks print may run backwards
         parts = [f"read {count_text(facts.lines, 'line')}", size_text(facts.bytes)]
         parts += [f"events {span}"] if span else []
         parts.append(safe(facts.path, 200))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -272,6 +273,11 @@ def test_every_remedy_is_in_the_documentation() -> None:
     """docs/remedies.md says of each how it was proven, or how else it is known."""
     text = (ROOT / "docs/remedies.md").read_text()
     assert [remedy.key for remedy in CATALOG.remedies if f"| `{remedy.key}`" not in text] == []
+
+
+def test_each_case_has_a_name_of_its_own() -> None:
+    """By which a review names it."""
+    assert [name for name, times in Counter(case.id for case in CATALOG.cases).items() if times > 1] == []
 
 
 def test_every_pattern_is_in_the_documentation() -> None:

@@ -162,7 +162,7 @@ def test_the_method_of_the_logger_is_named(message: str, method: str) -> None:
 @pytest.mark.parametrize(
     ("guard", "start"),
     [
-        ("tensor 'batch['x']' rank mismatch. expected 1, actual 2", "batch['x'] = batch['x'].reshape(-1, batch['x'].shape[-1]).clone()"),
+        ("tensor 'batch['x']' rank mismatch. expected 1, actual 2", "batch['x'] = batch['x'].reshape(-1, *batch['x'].shape[-1:]).clone()"),
         ("expected type of 'L['x']' to be a tensor type, ' but found <class 'torch.nn.parameter.Parameter'>", "x = x.detach()"),
         ("expected type of 'x' to be a tensor type, ' but found <class 'int'>", "# x: pass a Tensor"),
         ("expected type of 'x' to be <class 'torch.Tensor'>, but found <class 'torch.nn.parameter.Parameter'>", "x = x.detach()"),

@@ -72,7 +72,7 @@ def test_a_closure_s_number_is_known_by_the_hint() -> None:
     assert [guarded_code(text.encode()).get("statement") for text in (first, other, fixed)] == ["counts_steps", None, "counts_steps"]
     assert guarded_code(fixed.encode()) == {
         "fixed_by": "_dynamo/variables/tensor.py:2606 in evaluate_expr", "statement": "counts_steps", "fixed_at": "srv/m.py:16",
-        "fixed_code": "for _ in range(rounds):",
+        "fixed_code": "for _ in range(rounds):", "fixed_in": "rule",
     }  # fmt: skip
 
 

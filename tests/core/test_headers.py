@@ -163,3 +163,17 @@ def test_only_the_second_line_proves_it() -> None:
 def test_a_quotation_is_no_message(text: str) -> None:
     """Words in front of a message are no header; nor is the place that a search prints in front of a line."""
     assert events(text + "\n") == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "2026-11-26 02:07:59,658 INFO launcher 'gpu-0': W1126 01:59:56.292000 12 torch/_inductor/x.py:1] skipping cudagraphs due to mutated inputs",
+        "2026-11-26 02:07:59,658 WARNING serve failed: \"torch._dynamo.exc.InternalTorchDynamoError: 'NoneType' object has none\"",
+        'level=INFO worker=0 msg="skipping cudagraphs due to mutated inputs (2 instances)"',
+        '{"level": "INFO", "message": "skipping cudagraphs due to mutated inputs (2 instances)"}',
+    ],
+)
+def test_what_a_launcher_hands_on_is_a_message(line: str) -> None:
+    """A quote that is closed in front of it, a line that tells of trouble, and carriers that quote whatever they carry."""
+    assert len(events(line + "\n")) == 1

@@ -65,6 +65,12 @@ def test_a_carrier_that_prints_utc_proves_the_offset() -> None:
     assert times([docker(QUOTE, "2025-12-09T20:01:06.812345678Z")]) == ["2025-12-10T09:01:06.800+13:00"]
 
 
+def test_the_time_that_a_line_was_on_its_way_is_no_zone() -> None:
+    """No clock on earth is a quarter of an hour behind UTC: a shipper took so long."""
+    line = QUOTE.replace("2025-12-10 09:01", "2025-12-09 19:46")
+    assert times([docker(line, "2025-12-09T20:01:06.9Z")]) == ["2025-12-09T19:46:06.800+00:00"]
+
+
 def test_a_change_of_the_clock_shows_in_the_carriers_times() -> None:
     """In the hour that comes twice, and behind it, each line has the offset of its own moment."""
     quotes = [QUOTE.replace("2025-12-10 09:01", at) for at in ("2025-11-02 01:30", "2025-11-02 01:31", "2025-11-03 10:00")]

@@ -56,6 +56,15 @@ def test_worst_first() -> None:
     assert "8 of 8 entries" in text and "m/a.py:9" in text and "line 5" in text and "pid 7" in text
 
 
+def test_the_times_of_a_source_never_run_backwards() -> None:
+    """Two services in one journal print by clocks of their own: the last line need not be the latest."""
+    late, early = (
+        event("graph_break", 1)._replace(time="2025-10-30T09:08:19+00:00"),
+        event("graph_break", 2)._replace(time="2025-10-30T09:08:09+00:00"),
+    )
+    assert "events 09:08:09 – 09:08:19" in text_of(report_of(late, early))
+
+
 def test_what_is_pasted_is_shown_whole() -> None:
     """A folder that loses its beginning is another folder; in a comment the end of a path is enough."""
     analysis = Analysis(RULES)
