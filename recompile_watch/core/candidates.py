@@ -13,7 +13,7 @@ from recompile_watch.core.late import pattern
 
 EAGER = "eager"
 VARIANT = "variant:"
-DISABLE_ALL = "export TORCH_COMPILE_DISABLE=1"
+DISABLE_ALL = "export TORCHDYNAMO_DISABLE=1"  # with TORCH_COMPILE_DISABLE=1 fullgraph=True raises in torch 2.12 and newer (measured on 2.13.0)
 DEFAULT_LIMIT = 64
 MODES = ("default", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
 # Without a GPU there are no CUDA graphs: each mode is the one beside it.

@@ -258,7 +258,7 @@ does = "mode"
 def test_a_model_without_a_switch_is_switched_off_with_its_process(tmp_path: Path) -> None:
     """No switch is made up for it."""
     report = analysed("--models", models(tmp_path, '[models.plain]\npaths = ["srv/toto"]'), log(tmp_path, LIMIT))
-    assert report["decision"]["per_model"]["plain"]["settings"] == ["export TORCH_COMPILE_DISABLE=1"]
+    assert report["decision"]["per_model"]["plain"]["settings"] == ["export TORCHDYNAMO_DISABLE=1"]
     assert "disable_compile_for_model" not in {one["remedy"] for f in report["findings"] for one in f["advice"]}
 
 

@@ -18,7 +18,7 @@ VERDICT = {
     "status": "decided", "choose": "reduce-overhead", "settings": ["x = 1"], "confidence": "high", "because": ["fast"], "against": ["slow start"],
     "revisit_when": [{"check": "torch_version", "relation": ">=", "value": "2.14", "text": "newer"}],
 }  # fmt: skip
-LOG = Decision("toto", "eager", "medium", ("the limit was hit",), ("measure",), ("export TORCH_COMPILE_DISABLE=1",), ())
+LOG = Decision("toto", "eager", "medium", ("the limit was hit",), ("measure",), ("export TORCHDYNAMO_DISABLE=1",), ())
 
 
 def parsed(**changes: object) -> Decision:
@@ -48,7 +48,7 @@ def test_a_measurement_outweighs_the_log() -> None:
 def test_a_mode_is_set_by_the_models_own_switches() -> None:
     """Eager for one model must not be eager for the whole process; what is no mode stands as it was measured."""
     catalog = load_catalog()
-    (eager,) = with_measured([], {"toto": parsed(choose="eager", settings=["export TORCH_COMPILE_DISABLE=1"])}, catalog)
+    (eager,) = with_measured([], {"toto": parsed(choose="eager", settings=["export TORCHDYNAMO_DISABLE=1"])}, catalog)
     assert eager.settings == ("export TOTO_DISABLE_COMPILE=1",)
     (mode,) = with_measured([], {"toto": parsed(settings=['model = torch.compile(model, mode="reduce-overhead")'])}, catalog)
     assert mode.settings[-1] == "export TOTO_COMPILE_MODE=reduce-overhead"

@@ -80,7 +80,7 @@ def test_each_gate_rejects(changes: dict[str, object], gate: str, words: str) ->
     found = judged(trial(**changes))  # type: ignore[arg-type]
     failures = {one.gate: one.detail for one in found.candidates[0].failures}
     assert gate in failures and words in failures[gate]
-    assert found.verdict.choose == "eager" and found.verdict.settings == ("export TORCH_COMPILE_DISABLE=1",)
+    assert found.verdict.choose == "eager" and found.verdict.settings == ("export TORCHDYNAMO_DISABLE=1",)
     assert any(words in reason for reason in found.verdict.because)
 
 

@@ -80,7 +80,7 @@ def test_the_control_is_drawn() -> None:
 @pytest.mark.parametrize(
     ("make", "words", "charts"),
     [
-        (storm, ("run eager", "Run eager", "export TORCH_COMPILE_DISABLE=1", "Not measured: every candidate was rejected before it was timed."),
+        (storm, ("run eager", "Run eager", "export TORCHDYNAMO_DISABLE=1", "Not measured: every candidate was rejected before it was timed."),
          {"speedup", "latency", "compilations"}),
         (structural, ("Inconclusive", "keep eager for now", "Speed-up and latency", "Not measured: structural stage only."), {"compilations"}),
         (noisy, ("Inconclusive", "the machine is too noisy to tell a gain"), {"speedup", "latency", "calls", "compilations"}),
