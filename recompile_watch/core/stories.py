@@ -301,7 +301,8 @@ class Stories:
     def _fixed_in(self, group: Group) -> str | None:
         """The function of the line behind the guard, where that is another one than torch compiles: one that it calls."""
         found = {text for event in self._tellers(group) if (text := text_or_none(event.extra.get("fixed_in")))}
-        return found.pop() if len(found) == 1 and group.key.function not in found else None
+        name = found.pop() if len(found) == 1 else None
+        return name if name is not None and name.isidentifier() and not name.startswith("__") and name != group.key.function else None
 
     def _keyed_by_size(self, group: Group) -> list[Group]:
         """The groups of the same function that fail on a dict whose key is one of the sizes that fail as well: looked up by it, the size is fixed."""
