@@ -124,6 +124,11 @@ def is_of_another_instance(guard: Reason) -> bool:
     return _OTHER_SELF.match(guard.text) is not None
 
 
+def are_of_the_first_layer(guards: Sequence[Reason]) -> bool:
+    """True where the oldest entry alone was made for an input without gradient: where sizes differ as well, layers stand behind each other."""
+    return bool(guards) and all(entry_number(guard.entry) == 0 and "expected requires_grad=0" in guard.text for guard in guards)
+
+
 def is_static_thrice(texts: Iterable[str]) -> bool:
     """True when three entries each have a size of their own for one dimension of one tensor, which torch makes dynamic in the second.
 

@@ -15,6 +15,7 @@ from recompile_watch.core.patterns import (
     DYNAMIC_BY_ITSELF,
     RESUMED,
     TWO_STATES,
+    are_of_the_first_layer,
     is_of_a_wrapper,
     is_of_another_module,
     is_static_thrice,
@@ -191,7 +192,8 @@ class Stories:
         found = {"own_call"} if call is not None else {"entered_package"} if self._entered_at(group, call) is not None else set()
         found |= {"exported"} if group.first.extra.get("exported") else set()
         found |= {"lightning_step"} if _OF_LIGHTNING.search(call or "") else set()
-        found |= {"training_step"} if group.key.kind == BREAK_KIND and group.first.file in self._training else set()
+        is_cut = group.key.kind == BREAK_KIND or RESUMED.search(group.key.function or "") is not None
+        found |= {"training_step"} if is_cut and group.first.file in self._training else set()
         is_often = group.key.kind == BREAK_KIND and len(self._broken.get(package_of(group.key.file) or "", [])) >= MANY_BREAKS
         return found | {"many_in_package"} if is_often else found
 
@@ -301,8 +303,8 @@ class Stories:
     def _fixed_in(self, group: Group) -> str | None:
         """The function of the line behind the guard, where that is another one than torch compiles: one that it calls."""
         found = {text for event in self._tellers(group) if (text := text_or_none(event.extra.get("fixed_in")))}
-        name = found.pop() if len(found) == 1 else None
-        return name if name is not None and name.isidentifier() and not name.startswith("__") and name != group.key.function else None
+        name = found.pop() if len(found) == 1 else ""
+        return name if name.isidentifier() and not name.startswith("__") and name != group.key.function else None
 
     def _keyed_by_size(self, group: Group) -> list[Group]:
         """The groups of the same function that fail on a dict whose key is one of the sizes that fail as well: looked up by it, the size is fixed."""
@@ -313,9 +315,11 @@ class Stories:
 
     def _of_several(self, group: Group) -> set[str]:
         """Whether several modules share the code of the function: one of its guards is on a part that one module would keep."""
-        alike = self._on_what((group.key.function, group.key.file)).values() if group.key.kind in _RECOMPILES else ()
-        is_one = any(is_of_another_module(guard) for on_what in alike for guards in on_what.values() for guard in guards.values())
-        return {"several_modules"} if is_one else set()
+        place = group.key.function, group.key.file
+        alike = self._on_what(place).items() if group.key.kind in _RECOMPILES else ()
+        guards = {cause: [guard for found in on_what.values() for guard in found.values()] for cause, on_what in alike}
+        is_chain = are_of_the_first_layer(guards.get("requires_grad", ())) and self._is_static(place)
+        return {"several_modules"} if is_chain or any(map(is_of_another_module, chain.from_iterable(guards.values()))) else set()
 
     def _began_as_none(self, group: Group) -> set[str]:
         """Whether what was None holds a number later, on which a function of the same file fails."""

@@ -118,3 +118,32 @@ def test_torch_2_0_compiles_for_all_sizes_when_told() -> None:
     assert keys(finding)[0] == "dynamic_true" and "mark_dynamic" not in keys(finding)
     (broken,) = findings(BROKEN_2_0)
     assert "capture_scalar_outputs" not in keys(broken)  # raises in 2.0 without dynamic shapes
+
+
+def test_layers_of_several_widths_behind_each_other() -> None:
+    """Measured: the first layer alone gets an input without gradient; a mark raises, no setting makes one graph, the parent compiled once does."""
+    sizes = [8, 12, 16, 24, 32]
+    reasons = []
+    for number, size in enumerate(sizes[1:], 1):
+        before = [f"0/{entry}: tensor 'x' size mismatch at index 1. expected {sizes[entry]}, actual {size}" for entry in range(number - 1, 0, -1)]
+        reasons.append("\n".join([*before, "0/0: tensor 'x' requires_grad mismatch. expected requires_grad=0"]))
+    found = findings(recompiles(NEW, *reasons, function="forward"))
+    sized = next(one for one in found if one.cause == "size_mismatch")
+    assert keys(sized)[:2] == ["isolate_recompiles", "compile_whole_model"] and "mark_dynamic" not in keys(sized)
+
+
+def test_a_limit_in_a_step_of_training_is_that_of_its_pieces() -> None:
+    """What is cut at backward() and at the optimizer is compiled as the function that computes the loss, and nothing else of it."""
+    stack = '\nUser code traceback:\n  File "/srv/m.py", line 11, in _step\n    opt.zero_grad()'
+    said = "Attempted to inline function marked as skipped: Optimizer.zero_grad"
+    cut = record(f"Graph break in user code at /srv/m.py:11\nGraph Break Reason: {said}{stack}", "0/0")
+    hit = limit_hit("len(s.log) == 7  # s.log.append(loss.item())  # srv/m.py:12 in _step").replace("'f'", "'torch_dynamo_resume_in__step_at_12'")
+    (finding,) = (one for one in findings(cut + hit) if one.kind == "recompile_limit_hit")
+    assert keys(finding)[0] == "compile_forward_only"
+
+
+def test_a_lock_under_fullgraph_is_taken_outside() -> None:
+    """torch's own hint says to avoid it, and not how."""
+    said = "torch._dynamo.exc.Unsupported: Unsupported context manager\n  Explanation: Dynamo does not know how to enter a `lock` context manager.\n"
+    (finding,) = findings(f"{said}  Hint: Avoid using the unsupported context manager.\n")
+    assert keys(finding)[0] == "lock_outside"
