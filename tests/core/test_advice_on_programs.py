@@ -169,7 +169,7 @@ def test_an_exception_of_the_programs_own_fake_kernel_is_none_of_the_registratio
 @pytest.mark.parametrize(
     ("guards", "first"),
     [
-        ([f"0/{n}: cfg.request_id == 'req-{n:04}'" for n in range(4)], "compile_tensor_part"),
+        ([f"0/{n}: cfg.request_id == 'req-{n:04}'" for n in range(4)], "text_outside"),
         ([f"0/{n}: cfg.layer_id == 'layer_{n}'" for n in range(4)], "raise_recompile_limit"),
     ],
 )
