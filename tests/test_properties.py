@@ -313,6 +313,16 @@ def test_two_messages_with_one_prefix() -> None:
     assert found == [("cudagraph_skip", 1), ("cudagraph_rerecord", 2)]
 
 
+def test_a_line_is_cleaned_whatever_line_of_its_shape_was_plain_before_it() -> None:
+    """A colour that syslog spelled out is taken off, also behind a line that has zeros in its digits' places and is none."""
+    prefix = b"V0101 00:00:00.000000 1 torch/_dynamo/guards.py:2611] [0/1] [__recompiles] "
+    head = [b"Recompiling function f in /a/b.py:1\n", b"    triggered by the following guard failure(s):\n"]
+    for codes in ((b"#033[31m", b"#000[00m"), (b"#000[00m", b"#033[31m")):
+        guards = [b"    - 0/0: L['x'] == '%sz'\n" % code for code in codes]
+        (event,) = engine_events([b"".join(prefix + line for line in (*head, *guards))])
+        assert {reason.text for reason in event.reasons} == {"L['x'] == 'z'", "L['x'] == '#000[00mz'"}
+
+
 def test_a_torn_last_line_far_behind_a_record() -> None:
     """A record that a later line of the same process has closed is complete, whatever the last line of the log looks like."""
     later = b"W1120 10:55:37.000000 15144 torch/other.py:1] [24/0] something else\n"

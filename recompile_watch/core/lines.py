@@ -56,6 +56,7 @@ class LineReader:
         self._skipping = False
         self._before = before
         self._plain: set[bytes] = set()
+        self._plain_shapes: set[bytes] = set()
         self._drained_from: int | None = None
         self.taken: list[int] = []
 
@@ -325,15 +326,18 @@ class LineReader:
 
     def _is_plain(self, text: bytes) -> bool:
         """True when this is an indented message that peeling would leave as it stands; remembered."""
-        shape = text.translate(TO_ZERO)
-        is_suspect = shape not in self._plain and _SUSPECT.search(shape) is not None
-        if text[:1] != b" " or (is_suspect and _peels(text)):
+        if text[:1] != b" ":
             return False
-        make_room(self._plain)
+        shape = text.translate(TO_ZERO)
+        is_sure = shape in self._plain_shapes or _SUSPECT.search(shape) is None
+        if not is_sure and _peels(text):
+            return False
         if len(text) <= _PLAIN_BYTES:
+            make_room(self._plain)
             self._plain.add(text)
-            if not is_suspect:
-                self._plain.add(shape)
+            if is_sure:
+                make_room(self._plain_shapes)
+                self._plain_shapes.add(shape)
         return True
 
 
