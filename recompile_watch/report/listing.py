@@ -24,7 +24,7 @@ def sources_listing(report: Report, clock: Clock) -> Listing:
         facts = source.facts
         unread = [f"{kind_words(safe(reason, NAME_CHARS))} ({n})" for reason, n in facts.unread.items()]
         missed = ", ".join([*unread, *([safe(facts.error)] if facts.error else [])])
-        span = "; ".join([clock.span(source.first_time, source.last_time) or "no times", *doubles_text(source)])
+        span = "; ".join([clock.span_of([(source.first_time, source.last_time)]) or "no times", *doubles_text(source)])
         rows.append((safe(facts.path), thousands(facts.lines), size_text(facts.bytes), span, missed or "nothing"))
     columns = (("Source", LONG), ("Lines", NUM), ("Size", NUM), ("Events from – to", ""), ("Could not be read", LONG))
     passed = ", ".join(f"{kind_words(safe(reason, NAME_CHARS))} ({n})" for reason, n in report.unread.items())

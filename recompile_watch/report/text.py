@@ -227,7 +227,7 @@ class _Printer:
 
     def _print_source(self, source: SourceReport) -> None:
         facts = source.facts
-        span = self._clock.span_of([(source.first_time, source.last_time)])  # what several clocks print may run backwards
+        span = self._clock.span_of([(source.first_time, source.last_time)])
         parts = [f"read {count_text(facts.lines, 'line')}", size_text(facts.bytes)]
         parts += [f"events {span}"] if span else []
         parts.append(safe(facts.path, 200))

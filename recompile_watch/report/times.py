@@ -23,17 +23,16 @@ class Clock:
         zone = "" if self.zone else f" {_zone(moment)}"
         return f"{date}{moment:%H:%M:%S}{zone}"
 
-    def span(self, first: str | None, last: str | None) -> str:
-        """``09:08:09 – 09:09:14``; one time when both are the same second; empty without times."""
-        if first is None or last is None:
-            return self.shown(first or last) if first or last else ""
-        begin, end = self.shown(first), self.shown(last)
-        return begin if begin == end else f"{begin} – {end}"
-
     def span_of(self, spans: Iterable[tuple[str | None, str | None]]) -> str:
-        """The span from the earliest to the latest of several."""
+        """``09:08:09 – 09:09:14``, from the earliest to the latest of several; one time when both are the same second; empty without times.
+
+        What clocks of several services print may run backwards, within one span too.
+        """
         times = [(moment, time) for span in spans for time in span if (moment := _moment(time)) is not None]
-        return self.span(min(times)[1], max(times)[1]) if times else ""
+        if not times:
+            return ""
+        begin, end = self.shown(min(times)[1]), self.shown(max(times)[1])
+        return begin if begin == end else f"{begin} – {end}"
 
     def head(self) -> str:
         """What all times have in common, ``2025-10-30 UTC``."""
