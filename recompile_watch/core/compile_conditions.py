@@ -44,7 +44,7 @@ class HeadroomCondition(EventCondition):
             return
         entries = entries_of(event)
         known = self._limits.get(_place(event)) or self._limits.get(ANYWHERE)
-        limit = known.entries if known is not None else default_limit(told_range(str(event.extra.get("torch"))))
+        limit = known.entries if known is not None else default_limit(told_range(str(event.extra.get("torch") or "")))
         # More entries than the limit that is known: it was raised without being printed, and the room is unknown.
         if entries is None or event.extra.get("refused") or not self._share * limit <= entries <= limit:
             return
