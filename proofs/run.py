@@ -207,7 +207,7 @@ def carried_out(proof: Proof, python: str) -> Outcome:
     """Runs both programs of a proof. Raises ScenarioFailedError when one fails."""
     report, before, equal_before, torch = _run(proof, "before", python, {})
     found = {text for finding in report.findings for text in (finding.cause, finding.kind) if text}
-    advised = {advice.remedy: advice for finding in report.findings for advice in finding.advice}
+    advised = {advice.name: advice for finding in report.findings for advice in finding.advice}
     failures = []
     if proof.cause not in found:
         failures.append(f"the log shows {', '.join(sorted(found)) or 'nothing'} and not {proof.cause}")
@@ -274,9 +274,9 @@ def _markdown(outcomes: list[Outcome]) -> str:
     proven = {outcome.proof.remedy for outcome in outcomes}
     others: dict[str, str] = {}
     for remedy in CATALOG.remedies:
-        known = others.get(remedy.key, "").split("; ")
-        if remedy.key not in proven and remedy.verified not in known:
-            others[remedy.key] = "; ".join([*filter(None, known), remedy.verified])
+        known = others.get(remedy.name, "").split("; ")
+        if remedy.name not in proven and remedy.verified not in known:
+            others[remedy.name] = "; ".join([*filter(None, known), remedy.verified])
     return "\n".join(
         [
             "# Remedies",

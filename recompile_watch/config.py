@@ -96,7 +96,7 @@ def load_catalog(models_file: str | None = None) -> Catalog:
 
     Raises RuleError or ConfigError with all mistakes.
     """
-    from recompile_watch.core.remedies import catalog_of, parse_tables
+    from recompile_watch.core.remedy_tables import catalog_of, parse_tables
 
     files = _catalog_files(*CATALOG_FOLDERS)
     tables = read_once(_KEPT_CATALOG, files, lambda: parse_tables(_texts(files)))

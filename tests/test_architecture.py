@@ -55,7 +55,7 @@ READING_ORDER = (
     "times", "printed_version", "versions", "source_lines", "shape", "sightings",
     "tables", "rows", "counters", "bulk", "lines", "tracebacks", "exception_text", "stack_frames", "guarded_code", "reasons", "readers", "detect",
     "trace", "sums", "runs", "same", "handlers", "starts", "context", "engine", "live", "streams", "parts", "window",
-    "fingerprint", "phases", "modes", "groups", "patterns", "models", "model_files", "remedies", "env_file", "env_state",
+    "fingerprint", "phases", "modes", "groups", "patterns", "models", "model_files", "remedies", "remedy_tables", "env_file", "env_state",
     "env_check", "guard_lines", "checks", "installs", "story", "advice",
     "evidence", "wording", "titles", "series", "timeline", "findings", "raised_limits", "drift", "shown_versions",
     "stories", "baseline",

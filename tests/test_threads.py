@@ -26,7 +26,7 @@ def test_every_case_is_told_apart_and_has_a_basis() -> None:
 
 def test_no_case_expects_what_it_forbids() -> None:
     """What is expected is not forbidden, and something is expected that can be advised."""
-    keys = {remedy.key for remedy in load_catalog().remedies}
+    keys = {name for remedy in load_catalog().remedies for name in (remedy.key, remedy.name)}
     assert [case.source for case in cases() if case.expected & case.forbidden or not case.expected & keys] == []
 
 

@@ -63,7 +63,7 @@ def advised(text: str) -> set[str]:
     for event in engine_events([text.encode()], "told.log"):
         analysis.add(event)
     findings = analysis.report(Facts((SourceFacts("told.log"),)), load_catalog()).findings
-    return {one.remedy for finding in findings for one in finding.advice}
+    return {one.name for finding in findings for one in finding.advice}
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)

@@ -478,8 +478,8 @@ def outcome(case: Case) -> Outcome:
     for event in events:
         analysis.add(event)
     findings = analysis.report(Facts((SourceFacts("paste.log"),), torch_version=case.torch), load_catalog()).findings
-    advised = tuple(dict.fromkeys(one.remedy for finding in findings for one in finding.advice))
-    first = tuple(dict.fromkeys(finding.advice[0].remedy for finding in findings if finding.advice))
+    advised = tuple(dict.fromkeys(name for finding in findings for one in finding.advice for name in (one.name, one.remedy)))
+    first = tuple(dict.fromkeys(name for finding in findings for one in finding.advice[:1] for name in (one.name, one.remedy)))
     return Outcome(
         case, tuple(_mistakes(case, [event_to_json(event) for event in events])), tuple(dict.fromkeys(str(one.cause) for one in findings)),
         first, advised, tuple(_wrong(case, findings)),
@@ -502,7 +502,7 @@ def _mistakes(case: Case, events: list[dict[str, object]]) -> Iterable[str]:
 
 def _wrong(case: Case, findings: Iterable[Finding]) -> Iterable[str]:
     for finding in findings:
-        keys = {one.remedy for one in finding.advice}
+        keys = {name for one in finding.advice for name in (one.name, one.remedy)}
         yield from sorted(keys & case.forbidden)
         if finding.kind in RECOMPILES:
             yield from sorted(keys & NO_CURE_FOR_RECOMPILES)

@@ -190,7 +190,7 @@ def _advised(path: str) -> tuple[Candidate, ...]:
     """What the advice in an analysis report amounts to. Raises ConfigError where it is none."""
     try:
         findings = json.loads(read_text_file(path, "--advice"))["findings"]
-        advices = [(one["remedy"], one["apply"], finding["function"]) for finding in findings for one in finding["advice"]]
+        advices = [(one.get("form") or one["remedy"], one["apply"], finding["function"]) for finding in findings for one in finding["advice"]]
     except (ValueError, KeyError, TypeError, RecursionError):
         raise ConfigError(f"{path}: no report of analyze; write one with 'recompile-watch analyze --format json --output {path} LOG'") from None
     found = (advised_candidate(str(remedy), str(apply), function and str(function)) for remedy, apply, function in advices)

@@ -37,7 +37,7 @@ def advised(incident: Mapping[str, object]) -> tuple[Candidate, ...]:
     advice, function = incident.get("advice"), incident.get("function")
     items = [one for one in advice if isinstance(one, Mapping)] if isinstance(advice, list) else []
     name = None if function is None else str(function)
-    found = (advised_candidate(str(one.get("remedy")), str(one.get("apply")), name) for one in items)
+    found = (advised_candidate(str(one.get("form") or one.get("remedy")), str(one.get("apply")), name) for one in items)
     return tuple(dict.fromkeys(candidate for candidate in found if candidate is not None))
 
 

@@ -47,7 +47,12 @@ def run(arguments: argparse.Namespace, _name: tuple[str, ...]) -> int:
         raise UsageError("name a topic, such as recompile-watch explain kv_cache_index; --guide prints everything")
     text = _by_name(topic, rules, catalog) or _by_name(_as_name(topic), rules, catalog) or _by_message(topic, rules, catalog)
     if text is None:
-        known = [*CAUSES, *sorted({rule.event for rule in rules.rules}), *dict.fromkeys(remedy.key for remedy in catalog.remedies), *catalog.settings]
+        known = [
+            *CAUSES,
+            *sorted({rule.event for rule in rules.rules}),
+            *dict.fromkeys(name for remedy in catalog.remedies for name in (remedy.key, remedy.name)),
+            *catalog.settings,
+        ]
         known += [name.rpartition(".")[2] for name in catalog.settings] + [*WATCH_KINDS]
         known += [model.name for model in catalog.models.models] + [name for _, setting in catalog.models.settings() for name in setting.names]
         hint = nearest(topic, known) if len(topic) < 80 and " " not in topic else "paste a whole line of the log, in quotes"
@@ -66,7 +71,7 @@ def _by_name(topic: str, rules: Ruleset, catalog: Catalog) -> str | None:
     kinds = {*EXTRA_FIELDS, *(rule.event for rule in rules.rules)}.union(*(case.kinds for case in catalog.cases))
     model = catalog.model(topic) or catalog.model(topic.lower())
     texts = [explained_cause(topic, catalog)] if topic in CAUSES or topic == "other" else []
-    texts += [explained_remedy(topic, catalog)] if any(remedy.key == topic for remedy in catalog.remedies) else []
+    texts += [explained_remedy(topic, catalog)] if any(topic in (remedy.key, remedy.name) for remedy in catalog.remedies) else []
     texts += [explained_setting(name, catalog) for name in _settings(topic, catalog)]
     texts += [explained_model(model)] if model is not None else []
     texts += [text] if (text := explained_model_settings(topic, catalog)) is not None else []

@@ -70,7 +70,7 @@ _NUMBER_FOR_TENSOR = pattern(rf"expected type of '(?P<source>.+)' {TENSOR_EXPECT
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """One remedy, made exact. apply: the text to paste. torch: the versions in which it works."""
+    """One remedy, made exact. remedy: its key. apply: the text to paste. torch: the versions in which it works. form: as in ``Remedy``."""
 
     remedy: str
     title: str
@@ -83,6 +83,12 @@ class Advice:
     verified: str
     caution: str | None
     docs: str | None
+    form: str = ""
+
+    @property
+    def name(self) -> str:
+        """What cases and ``explain`` call it."""
+        return self.form or self.remedy
 
 
 def advise(story: Story, catalog: Catalog, torch: VersionRange) -> tuple[Advice, ...]:
@@ -91,10 +97,10 @@ def advise(story: Story, catalog: Catalog, torch: VersionRange) -> tuple[Advice,
     return remedied(case.remedies, story, catalog, torch) if case is not None else ()
 
 
-def remedied(keys: Iterable[str], story: Story, catalog: Catalog, torch: VersionRange) -> tuple[Advice, ...]:
-    """The remedies of these keys, made exact for a finding."""
+def remedied(names: Iterable[str], story: Story, catalog: Catalog, torch: VersionRange) -> tuple[Advice, ...]:
+    """The remedies of these names, made exact for a finding."""
     words = _Words(story)
-    found = (catalog.remedy(key, story.kind, torch, story.patterns) for key in keys)
+    found = (catalog.remedy(name, story.kind, torch, story.patterns) for name in names)
     advice = [made for remedy in found if remedy is not None and (made := _made(remedy, words)) is not None]
     return tuple(advice[:MAX_ADVICE])
 
@@ -144,7 +150,7 @@ def _made(remedy: Remedy, words: _Words) -> Advice | None:
     line = set_line(apply or "", windows=words.windows)
     return Advice(
         remedy.key, remedy.title, remedy.kind, line, where or "", remedy.restart, remedy.torch_text, expect or "", remedy.verified, caution,
-        remedy.docs,
+        remedy.docs, remedy.form,
     )  # fmt: skip
 
 

@@ -41,7 +41,7 @@ def _advice(incident: Incident) -> tuple[Advice, ...]:
     choose = incident.run.measured.choose if incident.run is not None and incident.run.measured is not None else None
     if choose is None:
         return advice
-    measured = [(one, advised_candidate(one.remedy, one.apply, function)) for one in advice]
+    measured = [(one, advised_candidate(one.name, one.apply, function)) for one in advice]
     if choose == EAGER:
         return tuple(sorted((one for one, candidate in measured if candidate is None), key=lambda one: one.remedy not in _TO_EAGER))
     first = tuple(one for one, candidate in measured if candidate is not None and candidate.name == choose)

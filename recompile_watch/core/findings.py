@@ -205,7 +205,7 @@ def _worst(group: Group) -> Event:
 
 def is_expected(advice: Sequence[Advice]) -> bool:
     """True where there is nothing to do."""
-    return bool(advice) and advice[0].remedy in EXPECTED
+    return bool(advice) and advice[0].name in EXPECTED
 
 
 def _filling(group: Group, headroom: Headroom | None) -> str:

@@ -93,12 +93,14 @@ def explained_remark(remark: Remark) -> str:
     return _joined([f"{remark.text}: a message of torch, no finding", _wrapped(remark.means), _wrapped(f"What to do: {remark.do}")])
 
 
-def explained_remedy(key: str, catalog: Catalog) -> str:
-    """A remedy in all its forms."""
-    forms = [remedy for remedy in catalog.remedies if remedy.key == key]
-    used = sorted({cause for case in catalog.cases if key in case.remedies for cause in case.causes})
-    parts = [f"{key}: a remedy"]
-    parts += [_remedy(remedy) for remedy in forms]
+def explained_remedy(name: str, catalog: Catalog) -> str:
+    """A remedy, with the names of its forms; or one of these."""
+    mine = [remedy for remedy in catalog.remedies if remedy.name == name]
+    forms = {remedy.name: remedy.title for remedy in catalog.remedies if remedy.key == name != remedy.name}
+    used = sorted({cause for case in catalog.cases if name in case.remedies for cause in case.causes})
+    parts = [f"{name}: a remedy" + "".join(dict.fromkeys(f", a form of {one.key}" for one in mine if one.form))]
+    parts += [_remedy(remedy) for remedy in mine]
+    parts += ["Forms:\n" + "\n".join(f"  {form}: {title}" for form, title in forms.items()) if forms else ""]
     return _joined([*parts, f"Fits: {', '.join(used)}" if used else ""])
 
 
@@ -113,7 +115,7 @@ def explained_setting(name: str, catalog: Catalog) -> str:
     words = {"env": "an environment variable", "config": "a configuration key", "call": "a function", "argument": "an argument"}[setting.kind]
     parts = [f"{name}: {words}, from torch {dotted(setting.since)} on"]
     parts += [f"Sets {setting.sets}." if setting.sets else "", _wrapped(setting.note or "")]
-    used = [remedy.key for remedy in catalog.remedies if name in remedy.settings]
+    used = [remedy.name for remedy in catalog.remedies if name in remedy.settings]
     return _joined([*parts, f"Used by: {', '.join(dict.fromkeys(used))}" if used else ""])
 
 
@@ -196,17 +198,17 @@ def case_words(case: Case) -> str:
 def case_remedies(case: Case, catalog: Catalog, kind: str | None = None) -> list[Remedy]:
     """The remedies of a case in order, each in the form for its kind of event. kind: which one, of a case for several."""
     kind = min(case.kinds, default="") if kind is None else kind
-    return [remedy for key in case.remedies if (remedy := catalog.remedy(key, kind, ANY_VERSION)) is not None]
+    return [remedy for name in case.remedies if (remedy := catalog.remedy(name, kind, ANY_VERSION)) is not None]
 
 
 def _case(case: Case, catalog: Catalog) -> str:
-    remedies = [f"  {number}. {remedy.title}  [{remedy.key}]" for number, remedy in enumerate(case_remedies(case, catalog), 1)]
+    remedies = [f"  {number}. {remedy.title}  [{remedy.name}]" for number, remedy in enumerate(case_remedies(case, catalog), 1)]
     return "\n".join([f"What to do ({case_words(case)}):", *remedies])
 
 
 def _advice(number: int, advice: Advice) -> str:
     lines = "".join(f"\n       {safe(line, _MAX_APPLY)}" for line in advice.apply.splitlines())
-    return f"  {number}. {safe(advice.title)}  [{advice.remedy}]{lines}"
+    return f"  {number}. {safe(advice.title)}  [{advice.name}]{lines}"
 
 
 def _remedy(remedy: Remedy) -> str:

@@ -88,13 +88,13 @@ def _case(case: Case, when: str, catalog: Catalog) -> list[str]:
     lines = [f"**What to do** ({when}):", ""]
     for number, remedy in enumerate(case_remedies(case, catalog), 1):
         forms = {example(form.apply): form for form in _forms(remedy, catalog)}
-        lines.append(f"{number}. {remedy.title} (`{remedy.key}`): {', or '.join(map(_form, forms, forms.values()))}")
+        lines.append(f"{number}. {remedy.title} (`{remedy.name}`): {', or '.join(map(_form, forms, forms.values()))}")
     return lines
 
 
 def _forms(remedy: Remedy, catalog: Catalog) -> list[Remedy]:
     """A remedy in each of its forms, that for the newest versions of torch first."""
-    forms = [one for one in catalog.remedies if one.key == remedy.key and one.kinds == remedy.kinds]
+    forms = [one for one in catalog.remedies if one.name == remedy.name and one.kinds == remedy.kinds]
     return sorted(forms, key=lambda one: one.torch.first, reverse=True)
 
 
@@ -122,7 +122,7 @@ def _message(kind: str, rules: Ruleset, catalog: Catalog) -> str:
     lines += ["| when | what to do, in this order |", "| --- | --- |"]
     cases = [case for case in catalog.cases if kind in case.kinds and not case.causes]
     for case, when in zip(cases, _apart(cases, _when), strict=True):
-        titles = [f"{remedy.title} (`{remedy.key}`)" for remedy in case_remedies(case, catalog, kind)]
+        titles = [f"{remedy.title} (`{remedy.name}`)" for remedy in case_remedies(case, catalog, kind)]
         lines.append(f"| {when} | {'<br>'.join(titles)} |")
     return "\n".join([*lines, ""])
 

@@ -105,9 +105,9 @@ def _finding(finding: Finding) -> dict[str, object]:
 
 def _advice(advice: Advice) -> dict[str, object]:
     return {
-        "remedy": advice.remedy, "title": safe(advice.title), "kind": advice.kind, "apply": safe(advice.apply, _MAX_PATH),
-        "where": safe(advice.where, _MAX_PATH), "restart": advice.restart, "torch": advice.torch, "expect": safe(advice.expect),
-        "verified": safe(advice.verified), "caution": _safe(advice.caution), "docs": advice.docs,
+        "remedy": advice.remedy, "form": advice.form or None, "title": safe(advice.title), "kind": advice.kind,
+        "apply": safe(advice.apply, _MAX_PATH), "where": safe(advice.where, _MAX_PATH), "restart": advice.restart, "torch": advice.torch,
+        "expect": safe(advice.expect), "verified": safe(advice.verified), "caution": _safe(advice.caution), "docs": advice.docs,
     }  # fmt: skip
 
 

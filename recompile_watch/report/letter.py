@@ -170,7 +170,7 @@ def _picture(alert: Alert) -> Picture | None:
 def _commands(alert: Alert, sort: NoticeSort, option: str) -> Iterable[Fact]:
     incident = shlex.quote(inert(alert.incident))
     yield "See more", f"recompile-watch incidents show {incident}{option}"
-    topic = alert.advice[0].remedy if alert.advice else alert.kind
+    topic = alert.advice[0].name if alert.advice else alert.kind
     yield "Explain", f"recompile-watch explain {shlex.quote(plain(topic))}"
     if sort in _TO_ACKNOWLEDGE and alert.state == "open":
         yield "Acknowledge", f"recompile-watch incidents ack {incident}{option}"

@@ -9,7 +9,7 @@ import pytest
 from recompile_watch.config import load_catalog, load_rules
 from recompile_watch.core.causes import parse_reason
 from recompile_watch.core.heard import TroubleKind
-from recompile_watch.core.remedies import PLACEHOLDERS
+from recompile_watch.core.remedy_tables import PLACEHOLDERS
 from recompile_watch.core.wording import CAUSES
 from recompile_watch.report.explanation import EXAMPLES, explained_cause, explained_kind, explained_remedy, explained_setting, explained_watch_kind
 from recompile_watch.report.guide import guide

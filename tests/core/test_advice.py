@@ -17,7 +17,8 @@ from recompile_watch.core.errors import RuleError
 from recompile_watch.core.findings import Finding
 from recompile_watch.core.guard_lines import code_name, rooted
 from recompile_watch.core.patterns import patterns_of
-from recompile_watch.core.remedies import PATTERNS, PLACEHOLDERS, parse_tables
+from recompile_watch.core.remedies import PATTERNS
+from recompile_watch.core.remedy_tables import PLACEHOLDERS, parse_tables
 from recompile_watch.core.story import Story
 from recompile_watch.core.versions import ANY_VERSION, VersionRange, exactly
 from recompile_watch.core.wording import CAUSES
@@ -48,7 +49,7 @@ def story(*guards: str, kind: str = "recompile_limit_hit", function: str = "f", 
 
 def advice(*guards: str, torch: VersionRange = ANY_VERSION, **more: object) -> dict[str, Advice]:
     """The advice by key, in order."""
-    return {one.remedy: one for one in advise(story(*guards, **more), CATALOG, torch)}  # type: ignore[arg-type]
+    return {one.name: one for one in advise(story(*guards, **more), CATALOG, torch)}  # type: ignore[arg-type]
 
 
 def findings(path: Path, torch: str | None = None) -> list[Finding]:
@@ -87,7 +88,7 @@ def test_every_cause_has_advice() -> None:
 def test_the_limit_is_never_raised_for_what_has_no_end(cause: str, kind: str, pattern: str) -> None:
     """Sizes, numbers and steps have no last value: a higher limit only compiles longer."""
     found = advise(Story(kind, cause, "f", "/m.py", 1, "x == 1", (), frozenset({pattern})), CATALOG, exactly((2, 13)))
-    assert not RAISES & {one.remedy for one in found}
+    assert not RAISES & {one.name for one in found}
 
 
 def test_one_setting_does_not_cure_many_layers() -> None:
@@ -173,21 +174,21 @@ def test_limits_of_other_threads() -> None:
 def test_the_first_remedy_of_real_limit_hits_is_one_that_was_measured_to_work(name: str, function: str, first: str) -> None:
     """31 recompiles and a limit hit became 3 and none (Toto), 8 and a limit hit became 3 (Kronos)."""
     hit = next(f for f in findings(ROOT / f"sample_logs/{name}.log") if f.kind == "recompile_limit_hit" and f.function == function)
-    assert hit.advice[0].remedy == first
+    assert hit.advice[0].name == first
     # Of an attribute of each layer the log names the first that failed: with all of them named there were more recompiles, not less (measured).
-    assert ("dynamic_sources_env" in {one.remedy for one in hit.advice}) is (name != "kronos-rotary-length")
+    assert ("dynamic_sources_env" in {one.name for one in hit.advice}) is (name != "kronos-rotary-length")
 
 
 def test_the_log_itself_tells_old_from_new() -> None:
     """A log that says cache_size_limit is older than 2.7: nothing newer is advised."""
     hit = next(f for f in findings(ROOT / "sample_logs/sizes-torch-2.5.log") if f.kind == "recompile_limit_hit")
-    assert [one.remedy for one in hit.advice] == ["remove_dynamic_false", "log_dynamic_shapes", "mark_dynamic", "pad_or_bucket"]
+    assert [one.name for one in hit.advice] == ["remove_dynamic_false", "log_dynamic_shapes", "mark_dynamic", "pad_or_bucket"]
 
 
 def test_a_model_is_switched_off_by_its_own_switch() -> None:
     """The bot's Kronos failure names what its wrapper reads."""
     failed = next(f for f in findings(ROOT / "sample_logs/bot-2025-10-30.log") if f.kind == "forecast_failure")
-    assert {one.remedy: one.apply for one in failed.advice}["disable_compile_for_model"] == "unset KRONOS_COMPILE MARKETSIM_KRONOS_COMPILE"
+    assert {one.name: one.apply for one in failed.advice}["disable_compile_for_model"] == "unset KRONOS_COMPILE MARKETSIM_KRONOS_COMPILE"
 
 
 REMEDY = """
@@ -243,7 +244,7 @@ def test_settings_that_no_torch_reads_are_findings() -> None:
         analysis.add(event)
     [finding] = analysis.report(Facts((SourceFacts("bot.log"),)), CATALOG).findings
     [only] = finding.advice
-    assert (finding.severity, only.remedy, only.apply) == ("warning", "remove_ineffective_setting", "unset TORCHDYNAMO_RECOMPILE_LIMIT")
+    assert (finding.severity, only.name, only.apply) == ("warning", "remove_ineffective_setting", "unset TORCHDYNAMO_RECOMPILE_LIMIT")
     assert "No environment variable moves the recompile limit" in (only.caution or "")
 
 
@@ -256,7 +257,7 @@ def _started(*processes: str, shape: str = "size mismatch at index 0. expected 8
     for event in engine_events([text.encode()], "bot.log"):
         analysis.add(event)
     [finding] = analysis.report(Facts((SourceFacts("bot.log"),), torch_version="2.13.0"), CATALOG).findings
-    return [one.remedy for one in finding.advice]
+    return [one.name for one in finding.advice]
 
 
 def test_what_each_start_learns_anew_may_be_kept() -> None:
@@ -294,7 +295,7 @@ def test_every_placeholder_is_made() -> None:
 def test_a_lone_surrogate_breaks_no_search() -> None:
     """A JSON log can hold one, in a guard as anywhere; the patterns of the cases still look at the text around it."""
     found = advise(Story("recompile", "object_identity", "\ud800f", "/m.py", 1, "mask\ud800 is None", (), frozenset()), CATALOG, ANY_VERSION)
-    assert [one.remedy for one in found] == ["stable_arg_structure", "warmup"]
+    assert [one.name for one in found] == ["stable_arg_structure", "warmup"]
 
 
 @pytest.mark.parametrize(
@@ -312,7 +313,7 @@ def test_a_lone_surrogate_breaks_no_search() -> None:
 def test_what_torch_2_14_and_later_say(kind: str, cause: str | None, said: str, first: str) -> None:
     """Messages of torch after 2.13 have the advice of those that they came from, or their own."""
     found = advise(Story(kind, cause, "f", "/m.py", 1, said, (), frozenset()), CATALOG, ANY_VERSION)
-    assert found[0].remedy == first
+    assert found[0].name == first
 
 
 KEYS = "tensor 'x' dispatch key set mismatch. expected DispatchKeySet({}), actual DispatchKeySet({})"
@@ -423,7 +424,7 @@ def test_the_limit_that_was_hit_is_the_one_to_raise() -> None:
     log = _block(9, "adapter == 'a'") + _hit(256, "accumulated_recompile_limit", "0/0: adapter == 'a'").replace("[0/8]", "[0/9]")
     (hit,) = _told(log)
     assert hit.advice[0].apply == "torch._dynamo.config.accumulated_recompile_limit = 512"
-    assert "recompile_limit_kwarg" not in [one.remedy for one in hit.advice]
+    assert "recompile_limit_kwarg" not in [one.name for one in hit.advice]
     assert (hit.count, hit.refused, hit.title) == (1, 1, "f hit the accumulated recompile limit (256)")
 
 
@@ -431,7 +432,7 @@ def test_a_limit_that_the_log_says_was_set() -> None:
     """The program set 32 and 8 was hit: not 16, but 32 in each thread."""
     found = _told("recompile_limit set to 32\n" + _hit(8, "recompile_limit", "0/0: adapter == 'de'"))
     hit = next(one for one in found if one.kind == "recompile_limit_hit")
-    assert hit.advice[0].remedy == "set_config_in_every_thread" and "32" in hit.advice[0].apply
+    assert hit.advice[0].name == "set_config_in_every_thread" and "32" in hit.advice[0].apply
     assert "= 16" not in " ".join(one.apply for one in hit.advice)
 
 
@@ -463,8 +464,8 @@ def _unknown(log: str) -> str:
 def test_old_sources_tell_the_version() -> None:
     """torch before 2.7 prints L['x'] in guards: no remedy that came later."""
     old = _told(_unknown(_block(1, "2 <= L['x'].size()[0]")))[0].advice
-    assert "unbacked_sources_env" not in [one.remedy for one in old]
-    assert "unbacked_sources_env" in [one.remedy for one in _told(_unknown(_block(1, "2 <= x.size()[0]")))[0].advice]
+    assert "unbacked_sources_env" not in [one.name for one in old]
+    assert "unbacked_sources_env" in [one.name for one in _told(_unknown(_block(1, "2 <= x.size()[0]")))[0].advice]
 
 
 GUARD = "tensor '{}' size mismatch at index {}. expected {}, actual {}"
@@ -482,7 +483,7 @@ GUARD = "tensor '{}' size mismatch at index {}. expected {}, actual {}"
 def test_each_dimension_takes_a_first_step(guards: tuple[str, ...], first: str, among: str) -> None:
     """A second dimension is made dynamic as the first one was, and a size of one costs one graph more; one entry for each layer is no such step."""
     log = "".join(_block(number, guard) for number, guard in enumerate(guards, 1))
-    found = [one.remedy for one in _told(log)[0].advice]
+    found = [one.name for one in _told(log)[0].advice]
     assert found[0] == first
     assert not among or among in found
 
@@ -492,7 +493,7 @@ def test_layers_of_a_cache_are_compiled_as_one() -> None:
     log = "".join(_block(n, GUARD.format(f"cache.k[{n - 1}]", 1, 0, 4)) for n in range(1, 8)) + _hit(
         8, "recompile_limit", "0/7: " + GUARD.format("cache.k[7]", 1, 0, 4)
     )
-    found = [one.remedy for one in _told(log)[0].advice]
+    found = [one.name for one in _told(log)[0].advice]
     assert found[:2] == ["compile_whole_model", "isolate_recompiles"]
     assert not {"mark_dynamic", "dynamic_sources_env", "allow_unspec_int_on_nn_module"} & set(found)
 
@@ -500,7 +501,7 @@ def test_layers_of_a_cache_are_compiled_as_one() -> None:
 def test_a_parameter_that_is_unfrozen() -> None:
     """no_grad would end its training, and a module refuses what detach() makes of it."""
     (finding,) = _told(_block(1, "tensor 'self._modules['backbone']._parameters['bias']' requires_grad mismatch. expected requires_grad=0"))
-    assert [one.remedy for one in finding.advice] == ["keep_requires_grad_consistent", "warmup"]
+    assert [one.name for one in finding.advice] == ["keep_requires_grad_consistent", "warmup"]
     assert finding.advice[0].apply.startswith("self.backbone.bias.requires_grad_(")
 
 
@@ -511,7 +512,7 @@ def test_backends_of_several_names_are_compared() -> None:
     )
     match += " (id=0x7f187f909190). New backend: _TorchCompileWrapper(compiler='{}', dynamic=None) (id=0x7f187d297fd0)."
     assert _told(_block(1, match.format("eager", "aot_eager")))[0].advice[0].apply.startswith("torch._dynamo.reset()")
-    assert _told(_block(1, match.format("backend", "backend")))[0].advice[0].remedy == "same_backend"
+    assert _told(_block(1, match.format("backend", "backend")))[0].advice[0].name == "same_backend"
 
 
 @pytest.mark.parametrize(
@@ -525,15 +526,15 @@ def test_backends_of_several_names_are_compared() -> None:
 def test_the_arms_of_a_benchmark(file: str, first: str) -> None:
     """They share the entries of one function, which a program that serves must keep."""
     log = "".join(_block(n, GUARD.format("x", 0, 8 * n, 8 * n + 8)) for n in range(1, 4)).replace("/srv/m.py", file)
-    assert _told(log)[0].advice[0].remedy == first
+    assert _told(log)[0].advice[0].name == first
 
 
 def test_few_texts_need_no_higher_limit() -> None:
     """Nothing hit a limit: to raise it changes nothing; warm-up takes the compiles out of the way."""
     few = _told("".join(_block(n, f"adapter == '{n}'") for n in range(1, 4)))[0]
-    assert few.advice[0].remedy == "warmup"
+    assert few.advice[0].name == "warmup"
     many = _told("".join(_block(n, f"adapter == '{n}'") for n in range(1, 8)))[0]
-    assert many.advice[0].remedy == "recompile_limit_kwarg"
+    assert many.advice[0].name == "recompile_limit_kwarg"
 
 
 def test_new_sources_tell_the_version() -> None:
@@ -560,7 +561,7 @@ def test_what_is_expected_is_told_last() -> None:
     step = _block(1, "___stack0 == 2.5").replace("function f in", "function torch_dynamo_resume_in_f_at_3 in")
     found = _told(break_ + step)
     assert [one.kind for one in found] == ["graph_break", "recompile"]
-    assert found[1].advice[0].remedy == "none_first_automatic_dynamic"
+    assert found[1].advice[0].name == "none_first_automatic_dynamic"
 
 
 def test_a_gradient_is_not_cloned() -> None:
@@ -570,10 +571,10 @@ def test_a_gradient_is_not_cloned() -> None:
         "Stack trace: File \"/srv/m.py\", line 61, in forward\n    return self.head(x). This can happen with torch.compile(mode='reduce-overhead')"
     )
     (gradient,) = _told(text.format("gradient ") + " and gradient accumulation.\n")
-    assert [gradient.advice[0].remedy, gradient.function, gradient.line_no] == ["grads_outside_graphs", "forward", 61]
-    assert "clone_outputs" not in [one.remedy for one in gradient.advice]
+    assert [gradient.advice[0].name, gradient.function, gradient.line_no] == ["grads_outside_graphs", "forward", 61]
+    assert "clone_outputs" not in [one.name for one in gradient.advice]
     (output,) = _told(text.format("").replace("This can happen with", "To prevent overwriting, clone the tensor of") + "\n")
-    assert output.advice[0].remedy == "clone_outputs"
+    assert output.advice[0].name == "clone_outputs"
 
 
 @pytest.mark.parametrize("said", ["RuntimeError: can't start new thread", "BlockingIOError: [Errno 11] Resource temporarily unavailable"])
@@ -585,7 +586,7 @@ def test_no_more_workers_can_be_started(said: str) -> None:
 {said}
 """
     (finding,) = _told(log)
-    assert [one.remedy for one in finding.advice] == ["compile_in_process", "disable_compile_process"]
+    assert [one.name for one in finding.advice] == ["compile_in_process", "disable_compile_process"]
 
 
 def test_inference_tensors_are_known_where_they_are_compiled() -> None:
@@ -594,7 +595,7 @@ def test_inference_tensors_are_known_where_they_are_compiled() -> None:
     words = "RuntimeError: Inference tensors cannot be saved for backward. To work around you can make a clone to get a normal tensor.\n"
     compiled = frame.format("_functorch/_aot_autograd/utils", "g") + frame.format("autograd/function", "apply")
     (finding,) = _told("Traceback (most recent call last):\n" + compiled + words)
-    assert finding.advice[0].remedy == "no_inference_mode"
+    assert finding.advice[0].name == "no_inference_mode"
     assert finding.consequence.startswith("What was compiled")
     assert _told("Traceback (most recent call last):\n" + frame.format("autograd/function", "apply") + words) == []
 
@@ -602,8 +603,8 @@ def test_inference_tensors_are_known_where_they_are_compiled() -> None:
 def test_a_container_made_anew_has_no_last_one() -> None:
     """Each call makes another dict: no limit is high enough."""
     (finding,) = _told(_block(1, "___check_obj_id(meta, 139743157497536), type=<class 'dict'>"))
-    assert not RAISES & {one.remedy for one in finding.advice}
-    assert finding.advice[0].remedy == "stable_arg_structure"
+    assert not RAISES & {one.name for one in finding.advice}
+    assert finding.advice[0].name == "stable_arg_structure"
 
 
 def test_a_wrapper_of_torch_breaks_the_graph() -> None:
@@ -613,7 +614,7 @@ def test_a_wrapper_of_torch_breaks_the_graph() -> None:
         "Dynamo does not know how to trace the function `DistributedDataParallel._inside_ddp_forward`.",
     )
     own = _broken("Unsupported method call", "-", "_pre_forward", "/v/site-packages/torch/nn/parallel/distributed.py")
-    assert [one.remedy for one in (*inside.advice, *own.advice)] == ["accept_wrapper_break"] * 2
+    assert [one.name for one in (*inside.advice, *own.advice)] == ["accept_wrapper_break"] * 2
 
 
 def test_what_the_shared_wrapper_is_given_has_another_name() -> None:
@@ -667,7 +668,7 @@ def _broken(reason: str, explanation: str, function: str = "f", file: str = "/sr
 )
 def test_what_torch_explains_decides(reason: str, explanation: str, first: str) -> None:
     """torch from 2.7 on names what it met in the explanation only: the reason is the same for all of them."""
-    assert _broken(reason, explanation).advice[0].remedy == first
+    assert _broken(reason, explanation).advice[0].name == first
 
 
 FAILED = "torch._dynamo.exc.{}\n  Explanation: {}\n"
@@ -705,8 +706,8 @@ OF_ANY_BREAK = (
 def test_what_torch_says_to_do_is_done(hint: str, first: str, text: str) -> None:
     """Where the hint is about this very break; not what torch says of any, nor half a sentence. A setting that torch warns of is not made."""
     told = _broken("Something new", "Dynamo does not support this.", hints=(*OF_ANY_BREAK, hint))
-    assert told.advice[0].remedy == first and told.advice[0].apply.startswith(text)
-    assert _broken("Something new", "Dynamo does not support this.", hints=OF_ANY_BREAK).advice[0].remedy == "remove_graph_break"
+    assert told.advice[0].name == first and told.advice[0].apply.startswith(text)
+    assert _broken("Something new", "Dynamo does not support this.", hints=OF_ANY_BREAK).advice[0].name == "remove_graph_break"
 
 
 ITEM = "Unsupported Tensor.item() call with capture_scalar_outputs=False"
@@ -728,10 +729,10 @@ ITEM = "Unsupported Tensor.item() call with capture_scalar_outputs=False"
 )
 def test_the_line_of_code_decides(reason: str, code: str, first: str) -> None:
     """Kept in the graph, a number that Python branches on breaks it all the same; an assert is no branch."""
-    assert _broken(reason, "-", code=code).advice[0].remedy == first
+    assert _broken(reason, "-", code=code).advice[0].name == first
     log = FAILED.format(f"Unsupported: {reason}", "-") + f'\nfrom user code:\n   File "/srv/m.py", line 3, in f\n    {code}\n'
     (failed,) = _told(log)
-    assert failed.advice[0].remedy == ("remove_graph_break" if "random" in code else first)
+    assert failed.advice[0].name == ("remove_graph_break" if "random" in code else first)
 
 
 @pytest.mark.parametrize(
@@ -747,7 +748,7 @@ def test_a_tensor_that_may_be_empty_needs_no_branch(code: str, first: str) -> No
     """Measured: both sides have other shapes, which no tensor operation takes; what torch proposes fails at the first empty one."""
     says = "Consider annotating your code using torch._check*(). Could not guard on data-dependent expression Eq(u0, 0) (unhinted: Eq(u0, 0))."
     (failed,) = _told(FAILED.format(f"UserError: {says}", "-") + f'\nfrom user code:\n   File "/srv/m.py", line 3, in f\n    {code}\n')
-    assert failed.advice[0].remedy == first
+    assert failed.advice[0].name == first
     assert failed.title.startswith("f was not compiled: UserError: Could not guard on data-dependent expression Eq(u0, 0)")
 
 
@@ -781,8 +782,8 @@ CACHED = """RuntimeError: This compiled backward function was saved by AOTAutogr
 def test_the_program_s_own_fault_is_not_mended_by_a_newer_torch(said: str, first: str, text: str) -> None:
     """What the exception asks the program to do comes before another torch; that it asks to be reported says the opposite."""
     (finding,) = _told(f"{COMPILED.replace('async_compile', 'compile_fx')}{said}\n")
-    assert finding.advice[0].remedy == first and finding.advice[0].apply.startswith(text)
-    assert "upgrade_torch" in [one.remedy for one in finding.advice]
+    assert finding.advice[0].name == first and finding.advice[0].apply.startswith(text)
+    assert "upgrade_torch" in [one.name for one in finding.advice]
 
 
 GUARDED = (
@@ -807,7 +808,7 @@ NO_COMPILER = "torch._inductor.exc.InductorError: InvalidCxxCompiler: No working
 def test_what_the_message_names_decides(said: str, first: str) -> None:
     """A float is no size of which something always holds; a compiler that somebody named is not cured by installing another."""
     (finding,) = _told(f"{COMPILED}{said}\n")
-    assert finding.advice[0].remedy == first
+    assert finding.advice[0].name == first
 
 
 def test_a_checkpointed_block_that_counts() -> None:
@@ -817,8 +818,8 @@ def test_a_checkpointed_block_that_counts() -> None:
         "  Explanation: Attribute 'n' on an outer-scope object was changed from 0 to 1 inside a higher-order op subgraph.\n"
     )
     (finding,) = _told(log.format("torch.utils.checkpoint.checkpoint"))
-    assert finding.advice[0].remedy == "allow_checkpointed_effects" and "torch.utils.checkpoint.checkpoint: Attribute" in finding.title
-    assert _told(log.format("torch.cond"))[0].advice[0].remedy == "remove_graph_break"
+    assert finding.advice[0].name == "allow_checkpointed_effects" and "torch.utils.checkpoint.checkpoint: Attribute" in finding.title
+    assert _told(log.format("torch.cond"))[0].advice[0].name == "remove_graph_break"
 
 
 def test_a_checkpointed_block_that_fills_a_list() -> None:
@@ -827,7 +828,7 @@ def test_a_checkpointed_block_that_fills_a_list() -> None:
         "torch._dynamo.exc.Unsupported: HOP: Unsafe side effect\n  Higher Order Operator: torch.utils.checkpoint.checkpoint\n"
         "  Explanation: Mutating a variable from outside the scope of this HOP is not supported.\n"
     )
-    assert _told(log)[0].advice[0].remedy == "allow_checkpointed_effects"
+    assert _told(log)[0].advice[0].name == "allow_checkpointed_effects"
 
 
 @pytest.mark.parametrize(
@@ -845,7 +846,7 @@ def test_no_frame_was_compiled(why: str, first: str) -> None:
         "  - _call_impl (/v/site-packages/torch/nn/modules/module.py:1782): frame is in the Dynamo skipfiles list\n"
         f"  - forward (/app/denoise.py:16): {why}\n"
     )
-    assert finding.advice[0].remedy == first
+    assert finding.advice[0].name == first
     assert ("/app/denoise.py:16" in finding.evidence[0].text) is (first != "inspect_recompile_reason")
 
 
@@ -855,7 +856,7 @@ def test_what_switches_compiling_off_under_fullgraph() -> None:
     (finding,) = _told(f"{said} Skipped frames:\n  - f (/app/a.py:2): Dynamo tracing is disabled\n")
     assert finding.advice[0].apply.startswith("export TORCHDYNAMO_DISABLE=1")
     (finding,) = _told(f"{said} The frame was likely skipped (e.g., a non-infra torch dispatch mode was active, dynamo was disabled).\n")
-    assert [one.remedy for one in finding.advice[:3]] == ["upgrade_torch", "disable_compile_process", "call_outside_mode"]
+    assert [one.name for one in finding.advice[:3]] == ["upgrade_torch", "disable_compile_process", "call_outside_mode"]
 
 
 def test_a_first_bucket_that_is_too_large() -> None:
@@ -865,7 +866,7 @@ def test_a_first_bucket_that_is_too_large() -> None:
         '  File "/v/site-packages/torch/_dynamo/backends/distributed.py", line 466, in compile_fn\n    raise AssertionError(\n'
         "AssertionError: First bucket should be smaller/equal to other buckets to get comms warmed up ASAP\n"
     )
-    assert [one.remedy for one in finding.advice] == ["ddp_optimizer_off", "upgrade_torch"]
+    assert [one.name for one in finding.advice] == ["ddp_optimizer_off", "upgrade_torch"]
 
 
 def test_a_region_with_too_many_variants() -> None:
@@ -881,15 +882,15 @@ def test_a_mode_that_the_backend_ignores() -> None:
         "W1122 21:00:34.949000 19062 torch/_dynamo/backends/debugging.py:57] [0/0] eager backend ignoring extra kwargs {'mode': 'reduce-overhead'}\n"
     )
     (finding,) = _told(line)
-    assert (finding.severity, [one.remedy for one in finding.advice]) == ("warning", ["backend_of_the_mode"])
+    assert (finding.severity, [one.name for one in finding.advice]) == ("warning", ["backend_of_the_mode"])
     assert "reduce-overhead" in finding.title and "CUDA graphs" in finding.consequence
 
 
 def test_graph_partition_is_on_in_a_new_torch() -> None:
     """From 2.9 on the line changes nothing."""
     told = Story("cudagraph_skip", "other", "f", "/srv/m.py", 3, "multiple devices: cuda:0, cuda:1", (), frozenset())
-    assert "graph_partition" in {one.remedy for one in advise(told, CATALOG, exactly((2, 7)))}
-    assert "graph_partition" not in {one.remedy for one in advise(told, CATALOG, exactly((2, 13)))}
+    assert "graph_partition" in {one.name for one in advise(told, CATALOG, exactly((2, 7)))}
+    assert "graph_partition" not in {one.name for one in advise(told, CATALOG, exactly((2, 13)))}
 
 
 @pytest.mark.parametrize(
@@ -918,7 +919,7 @@ def test_graph_partition_is_on_in_a_new_torch() -> None:
 def test_what_failed_decides(line: str, first: str, also: str, never: str) -> None:
     """The cause first, the way around it behind it, and nothing that belongs to a likeness."""
     (finding,) = _told(f"{line}\n")
-    keys = [one.remedy for one in finding.advice]
+    keys = [one.name for one in finding.advice]
     assert (keys[0], also in keys, never in keys) == (first, True, False)
 
 
@@ -930,7 +931,7 @@ def test_an_out_argument_under_autograd(head: str) -> None:
         "sum(*(FakeTensor(..., size=(8, 2)),), **{'dim': 1}): got RuntimeError(\"sum(): functions with out=... arguments don't support "
         'automatic differentiation, but one of the arguments requires grad.")\n'
     )
-    assert [one.remedy for one in finding.advice] == ["no_grad_or_call_backward", "check_in_eager"]
+    assert [one.name for one in finding.advice] == ["no_grad_or_call_backward", "check_in_eager"]
 
 
 WRONG_LAYOUT = """AssertionError: expected size 4==4, stride 1==5 at dim=0; expected size 5==5, stride 4==1 at dim=1
@@ -972,7 +973,7 @@ NO_FAKE = "got RuntimeError('There was no fake impl registered for <CustomOpDef(
 def test_the_program_s_own_operator_is_mended(log: str, first: str, text: str) -> None:
     """Neither a setting nor a newer torch changes what an operator's kernel says, or leaves out; of torch's own operators that is a bug."""
     (finding,) = _told(log)
-    assert finding.advice[0].remedy == first and text in finding.advice[0].apply
+    assert finding.advice[0].name == first and text in finding.advice[0].apply
 
 
 def test_what_python_brings_is_no_operator() -> None:
@@ -983,7 +984,7 @@ def test_what_python_brings_is_no_operator() -> None:
         ("Failed to trace builtin operator", "Dynamo does not know how to trace builtin operator `open` with argument types ['str', 'str']"),
     ):
         found = _broken(reason, explanation)
-        assert {one.remedy for one in found.advice} == {"exclude_from_compile", "remove_graph_break"}, found.advice
+        assert {one.name for one in found.advice} == {"exclude_from_compile", "remove_graph_break"}, found.advice
     assert "perf_counter" in _broken("Attempted to call function marked as skipped", asked).title
 
 
@@ -996,9 +997,9 @@ def test_no_advice_to_edit_torch_itself() -> None:
 def test_another_backend_is_not_torch() -> None:
     """torch passes on what a backend raises: a newer torch does not mend the code of another package."""
     log = "Traceback (most recent call last):\ntorch._dynamo.exc.BackendCompilerFailed: backend='{}' raised:\nRuntimeError: no conversion rule\n"
-    assert _told(log.format("openvino"))[0].advice[0].remedy == "other_backend"
+    assert _told(log.format("openvino"))[0].advice[0].name == "other_backend"
     assert "openvino" in _told(log.format("openvino"))[0].advice[0].apply
-    assert _told(log.format("inductor"))[0].advice[0].remedy == "upgrade_torch"
+    assert _told(log.format("inductor"))[0].advice[0].name == "upgrade_torch"
     assert "debugger" not in _told(log.format("inductor"))[0].consequence
 
 
@@ -1012,14 +1013,14 @@ least one choice.
 
 def test_torch_s_own_kernel_is_a_choice_where_there_is_one() -> None:
     """torch says so of every operation, but flex_attention has kernels of triton only."""
-    assert _told(NO_CHOICES.format("aten.mm.default"))[0].advice[0].remedy == "autotune_with_aten"
-    assert "autotune_with_aten" not in [one.remedy for one in _told(NO_CHOICES.format("flex_attention"))[0].advice]
+    assert _told(NO_CHOICES.format("aten.mm.default"))[0].advice[0].name == "autotune_with_aten"
+    assert "autotune_with_aten" not in [one.name for one in _told(NO_CHOICES.format("flex_attention"))[0].advice]
 
 
 def test_a_folder_from_which_nothing_may_run_is_no_cache() -> None:
     """The loader names neither the mount nor its option."""
     log = f"{COMPILED}ImportError: /tmp/cache/ABC/cuda_utils.so: failed to map segment from shared object\n"
-    assert _told(log)[0].advice[0].remedy == "own_cache_folder"
+    assert _told(log)[0].advice[0].name == "own_cache_folder"
 
 
 def test_an_input_of_the_graph_is_moved_before_the_call() -> None:
@@ -1067,7 +1068,7 @@ def test_failures_of_a_machine(said: str, first: str) -> None:
 def test_torch_2_0_gets_advice() -> None:
     """What needs nothing of torch's holds for the oldest version as well; a decorator is named as that version has it."""
     story = Story("compile_error", None, "forward", "/srv/model.py", 9, "InternalTorchDynamoError: no", (), frozenset())
-    found = {one.remedy: one.apply for one in advise(story, CATALOG, exactly((2, 0)))}
+    found = {one.name: one.apply for one in advise(story, CATALOG, exactly((2, 0)))}
     assert found["exclude_from_compile"].startswith("@torch._dynamo.disable") and "upgrade_torch" in found
 
 
@@ -1079,11 +1080,11 @@ def test_a_number_that_the_code_fixes_is_not_made_dynamic() -> None:
     """Measured: with a list's index dynamic sources change nothing; torch says in a second place what fixed the number."""
     blocks = "".join(_block(number, f"n == {number}{_LIST_INDEX}") for number in range(1, 8))
     refused = _told(blocks + _hit(8, "recompile_limit", f"0/7: n == 9{_LIST_INDEX}"))
-    assert {one.advice[0].remedy for one in refused} == {"pass_derived_value"}
+    assert {one.advice[0].name for one in refused} == {"pass_derived_value"}
     assert not {"dynamic_sources_env", "allow_unspec_int_on_nn_module", "tensor_wrap_scalar"} & {
-        one.remedy for found in refused for one in found.advice
+        one.name for found in refused for one in found.advice
     }
-    assert _told(_hit(8, "recompile_limit", f"0/7: n == 9{_STATIC}"))[0].advice[0].remedy == "dynamic_sources_env"
+    assert _told(_hit(8, "recompile_limit", f"0/7: n == 9{_STATIC}"))[0].advice[0].name == "dynamic_sources_env"
 
 
 def test_all_that_changes_is_marked_at_once() -> None:
@@ -1091,7 +1092,7 @@ def test_all_that_changes_is_marked_at_once() -> None:
     older = "".join(f"{V.format(3)}    - 0/{n}: tensor 'x' size mismatch at index {2 + n % 2}. expected {8 + n}, actual 40\n" for n in (1, 0))
     log = _block(3, "tensor 'x' size mismatch at index 2. expected 10, actual 40") + older
     told = _told(log + _hit(8, "recompile_limit", "0/7: tensor 'x' size mismatch at index 2. expected 9, actual 41"))[0].advice
-    marks = next(one for one in told if one.remedy == "mark_dynamic")
+    marks = next(one for one in told if one.name == "mark_dynamic")
     assert marks.apply == "torch._dynamo.mark_dynamic(x, 2); torch._dynamo.mark_dynamic(x, 3)"
 
 
@@ -1118,7 +1119,7 @@ def test_a_missing_header_of_python_is_no_matter_of_the_gpu() -> None:
 @pytest.mark.parametrize("reason", ["0/7: flag == True", "0/7: dtype == torch.int16"])
 def test_a_warm_up_does_not_cure_a_limit(reason: str) -> None:
     """Measured: warmed up with all variants, the limit is hit in the warm-up."""
-    assert _told(_hit(8, "recompile_limit", reason))[0].advice[0].remedy in RAISES
+    assert _told(_hit(8, "recompile_limit", reason))[0].advice[0].name in RAISES
 
 
 @pytest.mark.parametrize(
@@ -1169,7 +1170,7 @@ def test_a_break_at_a_tensor_of_a_transform_is_no_matter_of_its_line() -> None:
     """A line that divides two numbers cannot be moved out (measured: the program died)."""
     broken = "Graph break in user code at /srv/m.py:18\nGraph Break Reason: attempted to apply meta conversion to view functorch tensor\n"
     stack = 'User code traceback:\n  File "/srv/m.py", line 18, in calibrated\n    z = logit / temp\n'
-    assert _told(broken + stack)[0].advice[0].remedy == "compile_around_transform"
+    assert _told(broken + stack)[0].advice[0].name == "compile_around_transform"
 
 
 @pytest.mark.parametrize(
@@ -1184,7 +1185,7 @@ def test_a_break_at_a_tensor_of_a_transform_is_no_matter_of_its_line() -> None:
 )  # fmt: skip
 def test_what_a_failure_names_decides(said: str, first: str) -> None:
     """Neither a cast in front of torch.cond nor .item() as a key cures (measured); a backend that is an object is none of torch's either."""
-    assert _told(f"torch._dynamo.exc.{said}\n")[0].advice[0].remedy == first
+    assert _told(f"torch._dynamo.exc.{said}\n")[0].advice[0].name == first
 
 
 @pytest.mark.parametrize(
@@ -1197,14 +1198,14 @@ def test_what_a_failure_names_decides(said: str, first: str) -> None:
 def test_which_side_has_the_prefix(said: str, first: str) -> None:
     """A checkpoint of the compiled module for a plain one, and the other way round."""
     log = f"RuntimeError: Error(s) in loading state_dict for Net:\n\t{said}\n"
-    assert [one.remedy for found in _told(log) for one in found.advice][:1] == [first]
+    assert [one.name for found in _told(log) for one in found.advice][:1] == [first]
 
 
 @pytest.mark.parametrize(("types", "first"), [("['str']", "reorder_logging"), ("['str', 'Size']", "remove_graph_break")])
 def test_what_is_printed_decides(types: str, first: str) -> None:
     """torch moves texts and tensors behind the graph, and nothing else; measured with a shape."""
     said = f"Failed to trace builtin operator\n  Explanation: Dynamo does not know how to trace builtin operator `print` with argument types {types}"
-    assert _told(f"torch._dynamo.exc.Unsupported: {said} (has_kwargs False)\n")[0].advice[0].remedy == first
+    assert _told(f"torch._dynamo.exc.Unsupported: {said} (has_kwargs False)\n")[0].advice[0].name == first
 
 
 @pytest.mark.parametrize(("setting", "is_known"), [("trace_autograd_ops", True), ("open_the_door", False)])
@@ -1218,8 +1219,8 @@ def test_a_setting_in_a_hint_is_given_only_where_torch_has_it(setting: str, is_k
 def test_where_the_limit_is_higher_already_it_is_not_raised_again() -> None:
     """More entries than the default allows, and no limit hit: the remedy was applied."""
     blocks = "".join(_block(number, f"task == 'task{number}'") for number in range(1, 13))
-    assert _told(blocks)[0].advice[0].remedy == "warmup"
-    assert _told(blocks + _hit(16, "recompile_limit", "0/15: task == 'task16'"))[0].advice[0].remedy in RAISES
+    assert _told(blocks)[0].advice[0].name == "warmup"
+    assert _told(blocks + _hit(16, "recompile_limit", "0/15: task == 'task16'"))[0].advice[0].name in RAISES
 
 
 PACKAGE = "/v/lib/python3.11/site-packages/transformers/utils/generic.py"
@@ -1228,7 +1229,7 @@ META = "E1122 11:15:31.413000 15922 torch/_subclasses/fake_tensor.py:3090] [0/0]
 
 def _advised(log: str, kind: str = "recompile") -> list[str]:
     found = next(one for one in _told(log) if one.kind == kind)
-    return [one.remedy for one in found.advice]
+    return [one.name for one in found.advice]
 
 
 def test_two_states_fill_no_eight_entries() -> None:
@@ -1246,17 +1247,17 @@ def test_the_first_step_in_each_mode_is_normal() -> None:
     log = _block(1, mode) + _block(2, f"{mode}\n{V.format(2)}    - 0/0: " + GUARD.format("x", 0, 8, 9)) + _block(3, GUARD.format("x", 0, 8, 9))
     log = log.replace("0/2: tensor", "0/1: tensor")
     sizes = next(one for one in _told(log) if one.cause == "size_mismatch")
-    assert (sizes.count, [one.remedy for one in sizes.advice]) == (2, ["none_first_automatic_dynamic"])
+    assert (sizes.count, [one.name for one in sizes.advice]) == (2, ["none_first_automatic_dynamic"])
 
 
 def test_what_a_package_s_wrapper_is_given() -> None:
     """The program calls a model; it has no kwargs, and nobody edits the package."""
     block = "".join(_block(n, GUARD.format("kwargs['input_ids']", 1, 8 * n, 8 * n + 8)) for n in range(1, 4)).replace("/srv/m.py:3", f"{PACKAGE}:937")
-    advice = {one.remedy: one for one in next(one for one in _told(block) if one.kind == "recompile").advice}
+    advice = {one.name: one for one in next(one for one in _told(block) if one.kind == "recompile").advice}
     assert advice["mark_dynamic"].apply == "torch._dynamo.mark_dynamic(input_ids, 1)"
     assert "the compiled module" in advice["remove_dynamic_false"].where
     number = "".join(_block(n, f"n == {n}") for n in range(1, 4)).replace("/srv/m.py:3", f"{PACKAGE}:937")
-    assert any("your own function" in one.apply for one in _told(number)[0].advice if one.remedy == "exclude_from_compile")
+    assert any("your own function" in one.apply for one in _told(number)[0].advice if one.name == "exclude_from_compile")
 
 
 @pytest.mark.parametrize(
@@ -1276,13 +1277,13 @@ def test_a_package_s_code(guards: list[str], function: str, first: str) -> None:
         .replace("/srv/m.py:3", f"{PACKAGE}:937")
         .replace("function f ", f"function {function} ")
     )
-    assert first in {one.advice[0].remedy for one in _told(log)}
+    assert first in {one.advice[0].name for one in _told(log)}
 
 
 def test_a_branch_of_a_package_is_none_of_the_program_s() -> None:
     """What a user can do is leave the call out (measured: 10 breaks became one)."""
     broken = _broken("Data-dependent branching", "-", file="/v/site-packages/vector_quantize/vq.py", code="if self.initted:")
-    assert [one.remedy for one in broken.advice] == ["leave_package_out", "compile_inner_part", "branch_as_tensor"]
+    assert [one.name for one in broken.advice] == ["leave_package_out", "compile_inner_part", "branch_as_tensor"]
     assert "in your own code that leads to" in broken.advice[0].where
 
 
@@ -1296,11 +1297,11 @@ def test_many_breaks_of_a_package_are_left_out_with_its_call() -> None:
             f'  File "{vq}", line {number}, in f{number}', "    x",
         ))  # fmt: skip
     told = _told(log)
-    assert {one.advice[0].remedy for one in told} == {"leave_package_out"}
+    assert {one.advice[0].name for one in told} == {"leave_package_out"}
     assert all(one.advice[0].apply.startswith("# at /srv/m.py:13 in forward: torch.compiler.disable(f)") for one in told)
     assert all(one.advice[0].where.startswith("at /srv/m.py:13 in forward, your own code that leads to /v/") for one in told)
     (alone,) = _told("".join(line for line in log.splitlines(keepends=True) if " f1" in line or "py:1" in line or "Missing" in line))
-    assert [one.remedy for one in alone.advice] == ["leave_package_out", "compile_inner_part", "remove_graph_break"]
+    assert [one.name for one in alone.advice] == ["leave_package_out", "compile_inner_part", "remove_graph_break"]
 
 
 def test_offload_hooks() -> None:
@@ -1311,7 +1312,7 @@ def test_offload_hooks() -> None:
     )
     assert _advised(block) == ["remove_offload_hooks"]
     broken = _broken("Attempted to call function marked as skipped", "-", "wrapper", file=hooks)
-    assert [one.remedy for one in broken.advice] == ["remove_offload_hooks"]
+    assert [one.name for one in broken.advice] == ["remove_offload_hooks"]
     assert _advised(block.replace("accelerate/hooks.py", "other/hooks.py"))[0] == "stable_arg_structure"
 
 
@@ -1320,9 +1321,9 @@ def test_a_loop_over_experts() -> None:
     where = "/v/site-packages/transformers/models/mixtral/modeling_mixtral.py"
     code = "expert_hit = torch.greater(expert_mask.sum(dim=(-1, -2)), 0).nonzero()"
     broken = _broken("Dynamic shape operator", "Operator `aten.nonzero.default`'s output shape depends", file=where, code=code)
-    assert broken.advice[0].remedy == "experts_at_once"
+    assert broken.advice[0].name == "experts_at_once"
     own = _broken("Dynamic shape operator", "Operator `aten.nonzero.default`'s output shape depends", code=code)
-    assert own.advice[0].remedy == "capture_dynamic_output_shape_ops"
+    assert own.advice[0].name == "capture_dynamic_output_shape_ops"
 
 
 @pytest.mark.parametrize(
@@ -1341,7 +1342,7 @@ from user code:
 
 """
     (failed,) = _told(log)
-    assert [one.remedy for one in failed.advice[:2]] == remedies
+    assert [one.name for one in failed.advice[:2]] == remedies
     assert failed.advice[remedies.index("leave_package_out")].apply.startswith(f"# at /srv/train.py:10 in {step}: torch.compiler.disable(f)")
 
 
@@ -1380,14 +1381,14 @@ from user code:
 
 """
     (failed,) = _told(log)
-    assert [one.remedy for one in failed.advice[:2]] == remedies and "follow_hint" not in [one.remedy for one in failed.advice]
+    assert [one.name for one in failed.advice[:2]] == remedies and "follow_hint" not in [one.name for one in failed.advice]
     assert remedies[0] != "objects_outside" or failed.advice[0].apply.startswith("# at /srv/train.py:24: take this call out of the compiled function")
 
 
 def test_a_machine_without_a_gpu_records_nothing() -> None:
     """Measured: the line of backend="cudagraphs" on a CPU; to move the tensors to a GPU fails there."""
     (finding,) = _told("skipping cudagraphs due to skipping cudagraphs due to cpu device (arg0_1)\n")
-    assert [one.remedy for one in finding.advice] == ["move_cpu_tensor_to_gpu", "graph_partition", "other_backend"]
+    assert [one.name for one in finding.advice] == ["move_cpu_tensor_to_gpu", "graph_partition", "other_backend"]
     assert "without a GPU it fails" in (finding.advice[0].caution or "") and 'backend="inductor"' in finding.advice[2].apply
 
 
@@ -1395,5 +1396,5 @@ def test_what_is_disabled_may_not_be_compiled_whole() -> None:
     """Measured: on a forward that fullgraph=True compiles the decorator raises as well; on a helper, without fullgraph, the program runs."""
     story = Story("compile_error", None, "forward", "/srv/model.py", 9, "InternalTorchDynamoError: no", (), frozenset())
     for torch in (ANY_VERSION, exactly((2, 0)), exactly((2, 13))):
-        (disable,) = (one for one in advise(story, CATALOG, torch) if one.remedy == "exclude_from_compile")
+        (disable,) = (one for one in advise(story, CATALOG, torch) if one.name == "exclude_from_compile")
         assert "leave fullgraph=True out" in (disable.caution or "") and "not a whole forward" in (disable.caution or "")

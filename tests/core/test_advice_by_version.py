@@ -42,13 +42,13 @@ def stride(expected: int, actual: int, name: str = "L['x']") -> str:
 def test_until_torch_2_4_a_size_shows_as_the_stride_in_front_of_it(log: str, first: str, words: str) -> None:
     """Measured on 2.1.2 and 2.4.1, and otherwise from 2.6 on: (1, 7) and (1, 9), and (2, 3, 7) and (2, 3, 9), tell of the stride at index 0."""
     finding = only(log)
-    assert finding.advice[0].remedy == first
+    assert finding.advice[0].name == first
     assert words in finding.title
 
 
 def test_the_dimension_behind_the_stride_is_marked() -> None:
     advice = only(recompiles(OLD, *[stride(n, n + 1) for n in (5, 6, 7)])).advice
-    marked = next(one.apply for one in advice if one.remedy == "mark_dynamic")
+    marked = next(one.apply for one in advice if one.name == "mark_dynamic")
     assert marked.startswith("torch._dynamo.mark_dynamic(x, 1)")
 
 
@@ -58,7 +58,7 @@ def test_the_entry_of_another_module_tells_nothing() -> None:
     finding = only(recompiles(OLD, f"{other}\n{stride(288, 32)}\n{other}", function="forward"))
     assert finding.cause == "stride_mismatch"
     alone = only(recompiles(OLD, other, function="forward"))
-    assert alone.advice[0].remedy == "compile_whole_model" and "another module of its class" in alone.title
+    assert alone.advice[0].name == "compile_whole_model" and "another module of its class" in alone.title
 
 
 @pytest.mark.parametrize(
@@ -73,9 +73,9 @@ def test_an_export_with_a_sample_of_one(said: str) -> None:
     """Measured from 2.4.1 to 2.13.0: a sample of 2 goes through, whatever the message asks for."""
     log = f'Traceback (most recent call last):\n  File "/srv/m.py", line 8, in <module>\n    export(model)\n{EXPORT}{said}'
     (finding,) = findings(log)
-    assert finding.advice[0].remedy == "export_sample"
+    assert finding.advice[0].name == "export_sample"
     (other,) = findings(log.replace("constant (1)", "constant (16)").replace("hint of 1 ", "hint of 16 "))
-    assert other.advice[0].remedy != "export_sample"
+    assert other.advice[0].name != "export_sample"
 
 
 def refused(name: str) -> str:
@@ -89,7 +89,7 @@ def refused(name: str) -> str:
 def test_what_torch_says_of_every_callable_is_left_out_of_the_advice() -> None:
     for name, remedy in (("_lsap.linear_sum_assignment", "exclude_from_compile"), ("my_flash_attn_cuda.varlen_fwd", "custom_op")):
         advice = only(refused(name)).advice
-        assert advice[0].remedy == remedy
+        assert advice[0].name == remedy
         assert not any("Python builtin" in one.apply for one in advice)
         assert any(f"({name})" in one.apply for one in advice)
 
@@ -143,4 +143,4 @@ RuntimeError: {said}
 
 @pytest.mark.parametrize("name", ["torch._C._cuda_getDevice", "x.is_cuda"])
 def test_a_function_of_torchs_own_is_no_extension(name: str) -> None:
-    assert only(refused(name)).advice[0].remedy != "custom_op"
+    assert only(refused(name)).advice[0].name != "custom_op"

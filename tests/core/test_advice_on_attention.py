@@ -83,7 +83,7 @@ def test_the_first_advice_where_flex_attention_refuses(log: str, first: str) -> 
     """Each was carried out on the CPU and took the error away, but for the two that only a GPU's kernels raise."""
     (finding,) = findings(log)
     assert finding.kind == "compile_error"
-    assert finding.advice[0].remedy == first
+    assert finding.advice[0].name == first
     assert "***" not in finding.advice[0].apply  # "key = …" reads like a secret
 
 

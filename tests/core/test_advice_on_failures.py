@@ -275,7 +275,7 @@ CPP = BACKEND + "CppCompileError: C++ compile error\n\nOutput:\n"
 def test_the_first_advice_on_a_failure(log: str, first: str, words: str) -> None:
     """Each was carried out on the version that prints it, and took the failure away."""
     (finding,) = [one for one in findings(log) if one.advice]
-    assert finding.advice[0].remedy == first
+    assert finding.advice[0].name == first
     assert words in finding.advice[0].apply
 
 
@@ -304,7 +304,7 @@ torch._dynamo.exc.RecompileError: Recompiling function forward in /srv/m.py:13
 def test_the_first_advice_on_a_guard(log: str, first: str) -> None:
     """Nobody passes self; no mark makes one graph of a size of 1 and the others."""
     (finding,) = findings(log)
-    assert finding.advice[0].remedy == first
+    assert finding.advice[0].name == first
 
 
 def test_a_list_that_the_module_itself_fills() -> None:
@@ -325,7 +325,7 @@ Traceback (most recent call last):
 RuntimeError: run_func_( container_handle_, input_handles.data(), input_handles.size()) API call failed at model_container_runner.cpp, line 107
 """
     (finding,) = findings(log)
-    assert finding.advice[0].remedy == "export_dynamic" and "called at serve.py:12: input_handles[0]: unmatched dim value" in finding.title
+    assert finding.advice[0].name == "export_dynamic" and "called at serve.py:12: input_handles[0]: unmatched dim value" in finding.title
 
 
 def test_an_operator_without_a_fake_kernel_is_one_failure() -> None:
@@ -357,7 +357,7 @@ from user code:
     return torch.ops.myquant.int8_linear(x, self.weight)
 """
     (finding,) = findings(log)
-    assert (finding.file, finding.line_no) == ("/srv/model.py", 15) and finding.advice[0].remedy == "register_fake"
+    assert (finding.file, finding.line_no) == ("/srv/model.py", 15) and finding.advice[0].name == "register_fake"
 
 
 CALLED = """\
@@ -409,4 +409,4 @@ Traceback (most recent call last):
 def test_what_is_advised_on_the_use_of_an_exported_program(frame: str, said: str, first: str) -> None:
     """No newer torch changes what the program does with it; each was carried out, but for another schema."""
     (finding,) = findings(CALLED.format(frame=frame) + said + "\n")
-    assert finding.advice[0].remedy == first and finding.title.count("called at serve.py:12") == 1
+    assert finding.advice[0].name == first and finding.title.count("called at serve.py:12") == 1

@@ -28,7 +28,7 @@ from tests.core.test_graph_breaks import findings
 )  # fmt: skip
 def test_what_a_function_or_an_operator_may_not_do_is_told(said: str, first: str) -> None:
     """Each was run on torch, with the cure, which no newer version is."""
-    remedies = [one.remedy for one in findings(f"torch._dynamo.exc.{said}\n")[0].advice]
+    remedies = [one.name for one in findings(f"torch._dynamo.exc.{said}\n")[0].advice]
     assert remedies[0] == first
     assert "upgrade_torch" not in remedies or first in ("generic_scan", "compile_around_transform")
 
@@ -53,7 +53,7 @@ def test_what_a_function_or_an_operator_may_not_do_is_told(said: str, first: str
 )
 def test_a_message_alone_is_a_failure_with_its_own_advice(line: str, first: str) -> None:
     """No stack stands around it: the words are the compiler's, or of what it starts."""
-    assert findings(f"{line}\n")[0].advice[0].remedy == first
+    assert findings(f"{line}\n")[0].advice[0].name == first
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_a_path_too_long_for_windows_is_told_in_its_words() -> None:
     """260 characters are the most that Windows opens; another folder for the cache helps only if it is a short one."""
     path = r"G:\\torch_cache\\triton\\0\\xI6ES74KFJHXKDYQ\\tmp.pid_16660_986e71d\\triton_poi_fused__scaled_dot_product_cudnn_attention_0.source"
     advice = findings(f"torch._inductor.exc.InductorError: FileNotFoundError: [Errno 2] No such file or directory: '{path}'\n")[0].advice
-    assert [one.remedy for one in advice[:2]] == ["short_cache_path", "own_cache_folder"]
+    assert [one.name for one in advice[:2]] == ["short_cache_path", "own_cache_folder"]
     assert all(one.apply.startswith(("$env:", "Remove-Item")) for one in advice)
 
 
@@ -89,7 +89,7 @@ def test_variables_are_set_as_the_shell_of_the_system_takes_them() -> None:
     """The same remedy, on Windows and elsewhere."""
     said = "PermissionError: [{}] Permission denied: '{}torchinductor_me{}triton'\n"
     unix, windows = (
-        next(one for one in findings(said.format(*of))[0].advice if one.remedy == "disable_compile_process").apply
+        next(one for one in findings(said.format(*of))[0].advice if one.name == "disable_compile_process").apply
         for of in (("Errno 13", "/tmp/", "/"), ("WinError 5", "C:\\\\Temp\\\\", "\\\\"))
     )
     assert unix.startswith("export TORCH_COMPILE_DISABLE=1")
@@ -113,8 +113,8 @@ def test_what_onnx_says_of_an_export_is_one_failure_of_it() -> None:
     """The exporter names the exception by its class, and says around it that it failed."""
     found = findings(ONNX)
     assert len(found) == 1
-    assert found[0].advice[0].remedy == "export_least"
-    assert "exclude_from_compile" not in [one.remedy for one in found[0].advice]
+    assert found[0].advice[0].name == "export_least"
+    assert "exclude_from_compile" not in [one.name for one in found[0].advice]
 
 
 EXPORTED = """Traceback (most recent call last):
@@ -139,7 +139,7 @@ For more information, run with TORCH_LOGS="dynamic"
 def test_an_export_has_the_programs_own_line() -> None:
     """torch 2.5 to 2.8 put two sentences in front of it; the line asks whether a tensor is empty, which no promise settles (measured)."""
     finding = findings(EXPORTED)[0]
-    assert (finding.line_no, finding.advice[0].remedy) == (14, "leave_empty_check_out")
+    assert (finding.line_no, finding.advice[0].name) == (14, "leave_empty_check_out")
 
 
 REFUSED = """Traceback (most recent call last):
@@ -157,7 +157,7 @@ def test_what_a_function_of_the_compiler_refuses_is_the_programs_own_call() -> N
     """No newer torch takes it: the message says what it wants."""
     finding = findings(REFUSED)[0]
     assert finding.title == "A function of torch's compiler refused what it was called with, called at serve.py:29: fn must be callable"
-    assert [one.remedy for one in finding.advice] == ["as_the_message_says", "exclude_from_compile"]
+    assert [one.name for one in finding.advice] == ["as_the_message_says", "exclude_from_compile"]
 
 
 def test_an_exception_of_the_programs_own_fake_kernel_is_none_of_the_registration() -> None:
@@ -175,14 +175,14 @@ def test_an_exception_of_the_programs_own_fake_kernel_is_none_of_the_registratio
 )
 def test_what_names_one_call_has_no_end(guards: list[str], first: str) -> None:
     """Of layers there is a number, of requests there is always one more: a higher limit only fills up later (measured)."""
-    remedies = [one.remedy for one in findings(recompiles(NEW, *guards))[0].advice]
+    remedies = [one.name for one in findings(recompiles(NEW, *guards))[0].advice]
     assert (first in remedies, "raise_recompile_limit" in remedies) == (True, first == "raise_recompile_limit")
 
 
 def test_no_limit_is_advised_below_the_default() -> None:
     """torch 2.1 keeps 64 entries by default, newer ones 8 (measured: the advised 16 made a limit hit of a log that had none)."""
     log = recompiles(NEW, *[f"0/{n}: ___check_obj_id(L['tail'], 139866843495392)" for n in range(3)])
-    texts = [one.apply for one in findings(log, "2.1.2")[0].advice if "limit" in one.remedy]
+    texts = [one.apply for one in findings(log, "2.1.2")[0].advice if "limit" in one.name]
     assert all(int(text.split(" = ")[1].split()[0]) > 64 for text in texts)
     assert texts
 

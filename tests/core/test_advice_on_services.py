@@ -24,7 +24,7 @@ def limit_hit(reason: str, *, limit: int = 8, raised: str = "") -> str:
 
 
 def keys(finding: Finding) -> list[str]:
-    return [one.remedy for one in finding.advice]
+    return [one.name for one in finding.advice]
 
 
 def test_flags_of_several_layers_are_combinations() -> None:
@@ -66,7 +66,7 @@ def test_a_decorator_goes_on_the_function_that_holds_the_guard() -> None:
     """Below the torch.compile of the function that is compiled it has no effect."""
     reason = "sched.i == {}  # d = self.sigmas[self.i + 1] - self.sigmas[self.i]; self.i += 1  # srv/s.py:17 in step"
     (finding,) = findings(recompiles(NEW, *[reason.format(number) for number in range(5)]))
-    apply = next(one.apply for one in finding.advice if one.remedy == "exclude_from_compile")
+    apply = next(one.apply for one in finding.advice if one.name == "exclude_from_compile")
     assert "on step, which holds srv/s.py:17" in apply
 
 

@@ -25,7 +25,7 @@ def _sizes(*symbols: str) -> str:
 
 
 def _remedies(finding: Finding) -> list[str]:
-    return [one.remedy for one in finding.advice]
+    return [one.name for one in finding.advice]
 
 
 @pytest.mark.parametrize("symbol", ["Eq(s27, {})", "Eq(2*s27, {1})"])
@@ -88,7 +88,7 @@ def test_a_forbidden_batch_of_one_belongs_into_the_warm_up() -> None:
     """Measured: warmed up with one row as well, the service served all; it is no loader's last batch."""
     guard = parse_reason("0/1: 2 <= feats.size()[0]")
     told = Story("recompile_forbidden", guard.cause, "f", "/srv/m.py", 3, guard.text, (guard,), frozenset())
-    remedies = [one.remedy for one in advise(told, CATALOG, ANY_VERSION)]
+    remedies = [one.name for one in advise(told, CATALOG, ANY_VERSION)]
     assert remedies[0] == "warmup" and "stance_eager_on_recompile" in remedies and "drop_last" not in remedies
 
 
@@ -126,7 +126,7 @@ def test_a_stride_is_no_size_to_pad_to() -> None:
     guard = parse_reason("0/0: tensor 'L['feats']' stride mismatch at index 0. expected 71040, actual 86080")
     patterns = frozenset({"strides_of_sizes"})
     told = Story("recompile_limit_hit", guard.cause, "f", "/srv/m.py", 3, guard.text, (guard,), patterns)
-    (padded,) = [one for one in advise(told, CATALOG, VersionRange((2, 4), (2, 5))) if one.remedy == "pad_or_bucket"]
+    (padded,) = [one for one in advise(told, CATALOG, VersionRange((2, 4), (2, 5))) if one.name == "pad_or_bucket"]
     assert "128)" in padded.apply and "feats.shape[1]" in padded.apply
 
 

@@ -28,13 +28,13 @@ def _told_alike(log: str) -> tuple[Advice, ...]:
 
 
 def _remedies(finding: Finding) -> list[str]:
-    return [one.remedy for one in finding.advice]
+    return [one.name for one in finding.advice]
 
 
 def test_a_text_that_keys_a_dict_of_state_is_looked_up_outside() -> None:
     """Each text compiles with its entry and without: eight of them do not fit in a limit of sixteen (measured)."""
     advice = _told_alike(_limit_hit([f"req.sensor == 'b{n}'  # h = self.state.get(req.sensor)  # srv/m.py:38 in forward" for n in range(8)]))
-    assert [one.remedy for one in advice][:2] == ["pass_the_entry", "recompile_limit_kwarg"]
+    assert [one.name for one in advice][:2] == ["pass_the_entry", "recompile_limit_kwarg"]
     assert advice[0].apply.startswith("# srv/m.py:38 (h = self.state.get(req.sensor)): look it up where the function is called")
     assert "recompile_limit=24" in advice[1].apply and "at least 18" in (advice[1].caution or "")
 
@@ -42,7 +42,7 @@ def test_a_text_that_keys_a_dict_of_state_is_looked_up_outside() -> None:
 def test_a_dict_that_the_code_fills_is_no_list_to_pad() -> None:
     """Where the dict is a local or a closure's, its length fails first (measured)."""
     advice = _told_alike(_limit_hit([f"len(kept) == {n}  # state = kept.get(name)  # srv/m.py:9 in f" for n in range(1, 9)]))
-    assert [one.remedy for one in advice] == ["pass_the_entry", "fill_outside", "exclude_from_compile"]
+    assert [one.name for one in advice] == ["pass_the_entry", "fill_outside", "exclude_from_compile"]
 
 
 def test_a_text_that_picks_a_module_needs_a_higher_limit() -> None:
@@ -56,7 +56,7 @@ def test_a_depth_that_cuts_a_list_of_modules_needs_a_higher_limit() -> None:
     """There are as many as modules; a dynamic number does not help (measured)."""
     line = "return self.__class__(list(self._modules.values())[idx])  # nn/modules/container.py:384 in __getitem__"
     advice = _told_alike(_limit_hit([f"self.depth == {n}  # {line}" for n in range(1, 9)]))
-    assert [one.remedy for one in advice] == ["recompile_limit_kwarg", "raise_recompile_limit", "exclude_from_compile"]
+    assert [one.name for one in advice] == ["recompile_limit_kwarg", "raise_recompile_limit", "exclude_from_compile"]
 
 
 def test_what_is_raised_at_a_limit_has_the_advice_of_the_hit_in_front_of_it() -> None:
@@ -65,7 +65,7 @@ def test_what_is_raised_at_a_limit_has_the_advice_of_the_hit_in_front_of_it() ->
     error = "Traceback (most recent call last):\ntorch._dynamo.exc.FailOnRecompileLimitHit: Hard failure due to fullgraph=True\n"
     raised, hit = _told(_hit(8, LIMIT, f"0/7: {guard}") + error)
     assert (raised.kind, hit.kind) == ("recompile_limit_error", "recompile_limit_hit")
-    assert raised.advice == hit.advice and raised.advice[0].remedy == "pass_derived_value"
+    assert raised.advice == hit.advice and raised.advice[0].name == "pass_derived_value"
     assert "TORCH_COMPILE_DYNAMIC_SOURCES, dynamic=True" in (raised.advice[0].caution or "")
 
 
@@ -74,17 +74,15 @@ def test_what_is_raised_at_a_limit_has_the_advice_of_the_hit_in_front_of_it() ->
 def test_a_loop_is_written_outside(source: str, line: str) -> None:
     """A loop is unrolled: passed as a tensor or marked as dynamic its number compiles each time (measured)."""
     advice = _told_alike(_limit_hit([f"{source} == {n}  # {line}  # srv/m.py:5 in f{FIXED}" for n in range(2, 10)]))
-    assert advice[0].remedy == "loop_outside" and f"srv/m.py:5 ({line})" in advice[0].apply
-    assert not {"tensor_wrap_scalar", "dynamic_sources_env", "allow_unspec_int_on_nn_module", "recompile_limit_kwarg"} & {
-        one.remedy for one in advice
-    }
+    assert advice[0].name == "loop_outside" and f"srv/m.py:5 ({line})" in advice[0].apply
+    assert not {"tensor_wrap_scalar", "dynamic_sources_env", "allow_unspec_int_on_nn_module", "recompile_limit_kwarg"} & {one.name for one in advice}
 
 
 def test_a_loop_in_a_closure_may_have_a_limit() -> None:
     """There are as many numbers as functions; the same function at module level compiles as often (measured)."""
     guards = [f"rule.__closure__[1].cell_contents == {n}  # for _ in range(rounds):  # srv/m.py:16 in rule{FIXED}" for n in range(1, 9)]
     advice = _told_alike(_limit_hit(guards))
-    assert [one.remedy for one in advice][:2] == ["loop_outside", "recompile_limit_kwarg"]
+    assert [one.name for one in advice][:2] == ["loop_outside", "recompile_limit_kwarg"]
     assert "the number dynamic, and srv/m.py:16 (for _ in range(rounds):) fixes it: each number compiles" in _told(_limit_hit(guards))[1].consequence
 
 
@@ -107,13 +105,13 @@ def test_a_closure_s_number_becomes_dynamic(guard: str, first: str) -> None:
 def test_texts_in_closures_need_a_higher_limit() -> None:
     """Passed as an argument a text compiles as often."""
     advice = _told_alike(_limit_hit([f"f.__closure__[0].cell_contents == 'm{n}'" for n in range(8)]))
-    assert [one.remedy for one in advice][:2] == ["recompile_limit_kwarg", "raise_recompile_limit"]
+    assert [one.name for one in advice][:2] == ["recompile_limit_kwarg", "raise_recompile_limit"]
 
 
 def test_a_counter_of_a_global_object_is_passed() -> None:
     """torch takes a global's integer for a constant; as a tensor it is fixed again where it is an index (measured)."""
     advice = _told_alike(_limit_hit([f"G['s'].i == {n}  # if s.i is None: s.i = 0  # srv/m.py:6 in step" for n in range(1, 9)]))
-    assert [one.remedy for one in advice][:2] == ["pass_as_argument", "dynamic_sources_env"]
+    assert [one.name for one in advice][:2] == ["pass_as_argument", "dynamic_sources_env"]
     assert advice[0].apply.startswith("# s.i: call f with it, or with the object that holds it")
 
 
@@ -135,13 +133,13 @@ def test_a_size_beside_one_that_stays_static_is_no_first_step() -> None:
     """dynamic=False holds for all of them: one advice, not two."""
     log = "".join(_block(n, GUARD.format("x", 0, 3 + n, 4 + n)) for n in range(1, 5)) + _block(5, GUARD.format("y", 0, 4, 5))
     told = [one for one in _told(log) if one.cause == "size_mismatch"]
-    assert len(told) == 2 and told[0].advice[0] == told[1].advice[0] and told[0].advice[0].remedy == "remove_dynamic_false"
+    assert len(told) == 2 and told[0].advice[0] == told[1].advice[0] and told[0].advice[0].name == "remove_dynamic_false"
 
 
 def test_a_cache_that_stays_static_may_not_be_dynamic() -> None:
     """A cache of its own for each request, under dynamic=False: a mark raises, for other tensors have its size as well (measured)."""
     guards = [GUARD.format("kwargs['past_key_values'].layers[0].keys", 2, 18 + n, 19 + n) for n in range(0, 16, 2)]
-    remedies = [one.remedy for one in _told_alike(_limit_hit(guards))]
+    remedies = [one.name for one in _told_alike(_limit_hit(guards))]
     assert remedies[:2] == ["static_cache", "remove_dynamic_false"] and remedies[-1] == "mark_dynamic"
 
 
@@ -150,7 +148,7 @@ def test_multiples_of_eight_are_no_widths_of_layers(size: Callable[[int], int]) 
     """Buckets of tokens and clouds of points under dynamic=False look like layers of several widths; caches of their own do not help (measured)."""
     log = _limit_hit([GUARD.format("ids", 1, size(n), size(n + 1)) for n in range(1, 9)])
     advice = _told_alike(log.replace("function f ", "function forward ").replace("'f'", "'forward'"))
-    remedies = [one.remedy for one in advice]
+    remedies = [one.name for one in advice]
     assert remedies[:2] == ["remove_dynamic_false", "log_dynamic_shapes"] and not {"isolate_recompiles", "compile_whole_model"} & set(remedies)
     assert "isolate_recompiles" in (advice[1].caution or "")
 
@@ -173,14 +171,14 @@ def test_what_python_computes_from_a_number_torch_computes_from_a_tensor() -> No
     """The tensor alone breaks the graph at math.log, and an expression is no name to write to."""
     code = "  # weight = math.log(1.0 + info.heat)  # srv/m.py:45 in forward (_dynamo/utils.py:4231 in run_node)"
     first = _told_alike(_limit_hit([f"(1.0 + info.heat) == 2.{n}{code}" for n in range(8, 4, -1)]))[0]
-    assert first.remedy == "torch_for_math"
+    assert first.name == "torch_for_math"
     assert first.apply.startswith("info.heat = torch.tensor(info.heat)  # outside the compiled function; and at srv/m.py:45 (weight = math.log(1.0 +")
 
 
 def test_a_float_in_a_closure_becomes_a_tensor_there() -> None:
     """Nothing is looked up with it; torch had made it dynamic and could not keep it so."""
     cell = "objective.__closure__[0].cell_contents == 1.{}  # (_dynamo/output_graph.py:3375 in remove_tensorify_specialized_graphargs)"
-    assert _told_alike(_limit_hit([cell.format(n) for n in range(4)]))[0].remedy == "tensor_in_closure"
+    assert _told_alike(_limit_hit([cell.format(n) for n in range(4)]))[0].name == "tensor_in_closure"
     assert "tensor_in_closure" not in _remedies(_told(_limit_hit([cell.replace("1.{}", "{}").format(n) for n in range(4)]))[0])
 
 
@@ -188,7 +186,7 @@ def test_an_entry_at_a_tensor_s_number_is_selected_by_the_tensor() -> None:
     """The number is a tensor already: brackets read it out."""
     code = "  # sigma = self.table[k]  # srv/m.py:40 in step (_dynamo/utils.py:4231 in run_node)"
     first = _told_alike(_limit_hit([f"k.item() == {n}{code}" for n in range(19, 15, -1)]))[0]
-    assert first.remedy == "select_by_tensor" and "at srv/m.py:40 (sigma = self.table[k])" in first.where
+    assert first.name == "select_by_tensor" and "at srv/m.py:40 (sigma = self.table[k])" in first.where
 
 
 def test_a_log_that_begins_in_a_refused_attempt_has_one_hit() -> None:
@@ -207,9 +205,9 @@ def test_a_limit_without_a_reason_has_that_of_its_function_s_recompiles() -> Non
 
 def test_ids_have_no_end() -> None:
     """No limit is above the number of orders; of tasks it is."""
-    assert _told_alike(_limit_hit([f"tag == 'order-{n}'" for n in (1, 10, 100, 1000)]))[0].remedy == "compile_tensor_part"
-    assert _told_alike(_limit_hit([f"tag == 'task-{n}'" for n in range(1, 9)]))[0].remedy == "recompile_limit_kwarg"
-    assert _told_alike(_limit_hit([f"tag == '{name}'" for name in ("a100", "b200", "c7")]))[0].remedy == "recompile_limit_kwarg"
+    assert _told_alike(_limit_hit([f"tag == 'order-{n}'" for n in (1, 10, 100, 1000)]))[0].name == "compile_tensor_part"
+    assert _told_alike(_limit_hit([f"tag == 'task-{n}'" for n in range(1, 9)]))[0].name == "recompile_limit_kwarg"
+    assert _told_alike(_limit_hit([f"tag == '{name}'" for name in ("a100", "b200", "c7")]))[0].name == "recompile_limit_kwarg"
 
 
 def test_the_keys_that_come_and_go_are_all_named() -> None:
@@ -233,7 +231,7 @@ def test_a_dict_with_fewer_keys_is_no_list_to_pad() -> None:
 def test_all_findings_of_a_limit_count_its_variants() -> None:
     """A key that is there or not has two values; the function that hit a limit of eight has nine variants all the same."""
     log = _limit_hit([f"{'not ' * (n % 2)}___dict_contains('mask', batch)" for n in range(1, 9)])
-    cautions = [one.caution or "" for finding in _told(log) for one in finding.advice if one.remedy == "recompile_limit_kwarg"]
+    cautions = [one.caution or "" for finding in _told(log) for one in finding.advice if one.name == "recompile_limit_kwarg"]
     assert len(cautions) > 1 and all("at least 9," in one for one in cautions)
 
 
@@ -242,7 +240,7 @@ def test_keys_that_are_tuples_are_kinds_of_edges() -> None:
     guards = ("not ___dict_contains(('card', 'uses', 'device'), edges)", "KeyError on edges[('firm', 'has', 'shop')]")
     for guard in guards:
         advice = _told(_block(1, guard) + _block(2, guard.replace("card", "user").replace("firm", "club")))[0].advice
-        assert [one.remedy for one in advice] == ["compile_per_key", "recompile_limit_kwarg", "raise_recompile_limit"]
+        assert [one.name for one in advice] == ["compile_per_key", "recompile_limit_kwarg", "raise_recompile_limit"]
         assert "conv.compile()" in advice[0].apply and advice[0].apply.endswith(f"({guard.replace('card', 'user').replace('firm', 'club')})")
     assert _remedies(_told(_block(1, "not ___dict_contains('mask', batch)"))[0])[0] == "drop_unused_argument"
 
@@ -272,7 +270,7 @@ def test_the_limit_s_advice_is_about_the_guard_that_was_refused() -> None:
     guard = "tensor 'self._modules['blocks']._modules['{}']._parameters['bias']' requires_grad mismatch. expected requires_grad=0"
     log = _limit_hit([guard.format(n) for n in range(9, 1, -1)]).replace("function f ", "function forward ").replace("'f'", "'forward'")
     hit = _told(log)[0]
-    (line,) = [one.apply for one in hit.advice if one.remedy == "keep_requires_grad_consistent"]
+    (line,) = [one.apply for one in hit.advice if one.name == "keep_requires_grad_consistent"]
     assert line.startswith("model.blocks[2].bias.requires_grad_(")
 
 
@@ -281,17 +279,17 @@ def test_a_text_that_each_of_several_modules_chooses_by() -> None:
     layer = "self._modules['layers']._modules['{}'].active == '{}'"
     guards = [layer.format(n % 3, ("conv", "skip", "dil", "pool")[n % 4]) for n in range(8)]
     advice = _told_alike(_limit_hit(guards))
-    assert [one.remedy for one in advice] == ["regional_compile", "stance_eager_on_recompile"]
+    assert [one.name for one in advice] == ["regional_compile", "stance_eager_on_recompile"]
     own_name = [layer.format(n, f"blocks.{n}") for n in range(8)]  # each layer has one: nothing multiplies
-    assert "recompile_limit_kwarg" in [one.remedy for one in _told_alike(_limit_hit(own_name))]
+    assert "recompile_limit_kwarg" in [one.name for one in _told_alike(_limit_hit(own_name))]
 
 
 def test_a_class_that_is_made_in_each_call() -> None:
     """One name under many ids (measured: defined once, 7 recompiles and a limit hit became none); two types that come in turns are none."""
     made = [f"___check_type_id(row, {94518206880192 + 64 * n}), type=<class '__main__.Row'>" for n in range(8)]
-    assert [one.remedy for one in _told_alike(_limit_hit(made))] == ["define_class_once", "stable_arg_structure"]
+    assert [one.name for one in _told_alike(_limit_hit(made))] == ["define_class_once", "stable_arg_structure"]
     turns = [f"___check_type_id(row, {7 + n % 2}), type=<class '__main__.{'AB'[n % 2]}'>" for n in range(8)]
-    assert _told_alike(_limit_hit(turns))[0].remedy == "stable_arg_structure"
+    assert _told_alike(_limit_hit(turns))[0].name == "stable_arg_structure"
 
 
 def test_a_parameter_of_many_sizes_may_be_of_many_models() -> None:
@@ -300,25 +298,25 @@ def test_a_parameter_of_many_sizes_may_be_of_many_models() -> None:
         f"tensor 'self._modules['blocks']._modules['0']._parameters['bias']' size mismatch at index 0. expected {n}, actual {n + 8}"
         for n in range(8, 72, 8)
     ]
-    assert "isolate_recompiles" in [one.remedy for one in _told_alike(_limit_hit(guards))][:2]
+    assert "isolate_recompiles" in [one.name for one in _told_alike(_limit_hit(guards))][:2]
 
 
 def test_a_tensor_of_a_parameter_dict_is_passed() -> None:
     """Measured: with the tensors as arguments 7 recompiles and a limit hit became none; a module of a ModuleDict is a variant of its own."""
     behind = "station == 's{}'  # return {}  # nn/modules/container.py:852 in __getitem__"
     tensors = _told_alike(_limit_hit([behind.format(n, "getattr(self, attr)") for n in range(8)]))
-    assert tensors[0].remedy == "pass_the_entry" and tensors[0].apply.startswith("# the code of ")
+    assert tensors[0].name == "pass_the_entry" and tensors[0].apply.startswith("# the code of ")
     modules = _told_alike(_limit_hit([behind.format(n, "self._modules[key]") for n in range(8)]))
-    assert modules[0].remedy == "recompile_limit_kwarg"
+    assert modules[0].name == "recompile_limit_kwarg"
 
 
 def test_a_counter_of_a_module_is_kept_in_a_tensor() -> None:
     """Measured: as a dynamic number, taken modulo, it made inductor raise; as a tensor no limit was hit. One that others set may be dynamic."""
     hint = "(HINT: torch.compile considers integer attributes of the nn.Module to be static.)"
     counter = [f"self.served == {n}  # self.served += 1  # srv/m.py:33 in forward {hint}" for n in range(8)]
-    assert _told_alike(_limit_hit(counter))[0].remedy == "tensor_wrap_scalar"
+    assert _told_alike(_limit_hit(counter))[0].name == "tensor_wrap_scalar"
     other = [f"self.served == {n}  # y = x * self.served  # srv/m.py:33 in forward {hint}" for n in range(8)]
-    assert _told_alike(_limit_hit(other))[0].remedy == "allow_unspec_int_on_nn_module"
+    assert _told_alike(_limit_hit(other))[0].name == "allow_unspec_int_on_nn_module"
 
 
 def test_another_function_is_called_outside() -> None:
@@ -375,7 +373,7 @@ def test_what_a_value_is_kept_in_decides(guards: list[str], function: str, first
     log = _limit_hit(guards) if len(guards) > 2 else "".join(_block(n, guard) for n, guard in enumerate(guards, 1))
     told = _told(log.replace("function f in", f"function {function} in").replace("function: 'f'", f"function: '{function}'"))
     advice = told[0].advice[0]
-    assert advice.remedy == first and words in advice.apply
+    assert advice.name == first and words in advice.apply
     assert "another module" not in repr(told)
 
 

@@ -86,4 +86,4 @@ def test_the_real_advice_on_the_real_log() -> None:
         analysis.add(event)
     findings = analysis.report(Facts((SourceFacts("bot.log"),), torch_version="2.9.1"), load_catalog()).findings
     hit = next(finding for finding in findings if finding.kind == "recompile_limit_hit")
-    assert advised_candidate(hit.advice[0].remedy, hit.advice[0].apply, hit.function) is not None
+    assert advised_candidate(hit.advice[0].name, hit.advice[0].apply, hit.function) is not None

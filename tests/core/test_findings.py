@@ -393,7 +393,7 @@ def test_only_a_long_compilation_is_worth_a_word() -> None:
     assert report_of([event("compile_time", seconds=299.0)]).findings == ()
     report = report_of([event("compile_time", seconds=299.0), event("compile_time", 2, seconds=2219.43)], catalog=load_catalog())
     (finding,) = report.findings
-    assert (finding.severity, finding.title, finding.advice[0].remedy) == ("info", "Compiling took 2219.43 s", "keep_compile_cache")
+    assert (finding.severity, finding.title, finding.advice[0].name) == ("info", "Compiling took 2219.43 s", "keep_compile_cache")
 
 
 def test_a_profiler_s_table_is_advised_by_its_guards() -> None:
@@ -402,10 +402,10 @@ def test_a_profiler_s_table_is_advised_by_its_guards() -> None:
         {"function": "g", "file": "m.py", "line_no": 2, "recompiles": 1, "reasons": ["L['n'] == 1"]},
         {"function": "f", "file": "m.py", "line_no": 9, "recompiles": 8, "reasons": ["tensor 'x' requires_grad mismatch. expected requires_grad=1"]},
     ]
-    assert [one.remedy for one in only([event("profiler_report", recompiles=rows)], catalog=load_catalog()).advice] == [
+    assert [one.name for one in only([event("profiler_report", recompiles=rows)], catalog=load_catalog()).advice] == [
         "keep_requires_grad_consistent", "keep_grad_mode_consistent",
     ]  # fmt: skip
-    assert [one.remedy for one in only([event("profiler_report", recompiles=[])], catalog=load_catalog()).advice] == ["inspect_recompile_reason"]
+    assert [one.name for one in only([event("profiler_report", recompiles=[])], catalog=load_catalog()).advice] == ["inspect_recompile_reason"]
 
 
 def test_parameters_of_several_sizes_are_no_normal_step() -> None:
@@ -413,8 +413,8 @@ def test_parameters_of_several_sizes_are_no_normal_step() -> None:
     size, weight = "tensor 'x' size mismatch at index 1. expected 7, actual 6", "tensor 'self.weight' size mismatch at index 0. expected 8, actual 9"
     block = event("recompile", 1, function="f", file=FILE, compile_id="0/2", reasons=(Reason("0/0", size, "size_mismatch"),))
     both = block._replace(reasons=(*block.reasons, Reason("0/1", weight, "parameter_size")))
-    assert only([block], catalog=load_catalog()).advice[0].remedy == "none_first_automatic_dynamic"
-    assert only([both], catalog=load_catalog()).advice[0].remedy == "force_parameter_static_shapes_false"
+    assert only([block], catalog=load_catalog()).advice[0].name == "none_first_automatic_dynamic"
+    assert only([both], catalog=load_catalog()).advice[0].name == "force_parameter_static_shapes_false"
 
 
 @pytest.mark.parametrize(
@@ -508,11 +508,11 @@ def not_resumed(line: int, reason: str = "Reconstruction failure", **fields: obj
 def test_a_break_that_cannot_be_resumed_is_one_finding() -> None:
     """It has the reason and the advice of the break, and what torch could not do about it."""
     finding = only(not_resumed(3), catalog=load_catalog())
-    assert (finding.severity, finding.function, finding.count, finding.advice[0].remedy) == ("warning", "f", 2, "branch_as_tensor")
+    assert (finding.severity, finding.function, finding.count, finding.advice[0].name) == ("warning", "f", 2, "branch_as_tensor")
     assert finding.consequence.endswith("What stops it: Reconstruction failure: Iterator().")
     assert "eager mode" in finding.consequence and finding.evidence[1].text.endswith("; not resumed: Reconstruction failure: Iterator()")
     alone = only(not_resumed(3)[1:], catalog=load_catalog())
-    assert (alone.severity, alone.advice[0].remedy) == ("warning", "rebuildable_values")
+    assert (alone.severity, alone.advice[0].name) == ("warning", "rebuildable_values")
     (broken, skipped), (_, of_another_frame) = not_resumed(3), not_resumed(4, compile_id="4/0")
     assert len(report_of([broken, of_another_frame]).findings) == 2
     assert len(report_of([broken, skipped._replace(line_no=14)]).findings) == 2

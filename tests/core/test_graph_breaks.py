@@ -52,7 +52,7 @@ def test_a_graph_that_the_backend_refused_is_one_break() -> None:
     warned = record(f"{REFUSED}\n  Hint: Report an issue.\n\n  Developer debug context: Backend: aot_eager", "14/0", level="W", artifact="")
     finding = only(warned + broken(1247, "14/0", REFUSED))
     assert (finding.count, finding.line_no, finding.title.partition(": ")[2]) == (1, 1247, "Backend compiler exception: aten.nonzero.default")
-    assert finding.advice[0].remedy == "capture_dynamic_output_shape_ops"
+    assert finding.advice[0].name == "capture_dynamic_output_shape_ops"
     assert [one.count for one in findings(warned + broken(9, "14/0"))] == [1, 1]  # another break
     assert [one.count for one in findings(warned + broken(9, "15/0", REFUSED))] == [1, 1]  # another graph
     assert only(warned).title.endswith(": aten.nonzero.default")
@@ -94,7 +94,7 @@ def test_breaks_that_are_meant_do_not_count_as_many() -> None:
     assert {one.severity for one in findings(log)} == {"info"}
     step = "Attempted to inline function marked as skipped\n  Explanation: Dynamo developers have marked that the function `Adam.step` should not"
     log = "".join(broken(10 + line, f"{line}/0") for line in range(MANY_CUTS)) + broken(40, "9/0", step)
-    assert {one.advice[0].remedy: one.severity for one in findings(log)}["accept_graph_break"] == "info"
+    assert {one.advice[0].name: one.severity for one in findings(log)}["accept_graph_break"] == "info"
 
 
 def call(line_no: int, function: str, code: str) -> str:
@@ -109,7 +109,7 @@ def skipped_call(name: str) -> str:
 
 def advised(log: str) -> list[str]:
     """The remedies for the one finding of a log."""
-    return [one.remedy for one in only(log).advice]
+    return [one.name for one in only(log).advice]
 
 
 def test_nobody_edits_a_package() -> None:
@@ -117,13 +117,13 @@ def test_nobody_edits_a_package() -> None:
     what = "setattr() on Tensor.requires_grad\n  Explanation: setattr() on Tensor.requires_grad not supported."
     own = call(21, "forward", "return self.net(x)")
     found = only(broken(418, "2/0", what, file=LIBRARY, stack=own)).advice
-    assert [one.remedy for one in found] == ["leave_package_out", "compile_inner_part", "remove_graph_break"]
+    assert [one.name for one in found] == ["leave_package_out", "compile_inner_part", "remove_graph_break"]
     assert found[0].apply.startswith(
         "# at /srv/m.py:21 in forward: torch.compiler.disable(f)(...) around the call into the package, and around every"
     )
     module = '  File "/venv/lib/python3.11/site-packages/torch/nn/modules/module.py", line 1778, in _wrapped_call_impl\n    return\n'
     whole = only(broken(418, "2/0", what, file=LIBRARY, stack=call(22, "<module>", "compiled(x)") + module * 4)).advice
-    assert [one.remedy for one in whole] == ["compile_inner_part", "leave_package_out", "remove_graph_break"]
+    assert [one.name for one in whole] == ["compile_inner_part", "leave_package_out", "remove_graph_break"]
     assert whole[0].where == "where the object that /srv/m.py:22 calls is compiled"
     assert advised(broken(418, "2/0", what)) == ["exclude_from_compile", "remove_graph_break"]
 
@@ -150,8 +150,8 @@ def test_a_training_step_is_compiled_without_its_end() -> None:
     assert advised(broken(16, "0/0", backward))[0] == "set_hinted_config"
     of_scaler = broken(17, "1/0", skipped_call("GradScaler.step"))
     for log in (broken(16, "0/0", backward) + of_scaler, of_scaler, broken(19, "2/0", skipped_call("Optimizer.zero_grad"))):
-        assert [one.advice[0].remedy for one in findings(log)] == ["compile_forward_only"] * len(findings(log))
-        assert all(one.remedy not in ("custom_op", "set_hinted_config") for finding in findings(log) for one in finding.advice)
+        assert [one.advice[0].name for one in findings(log)] == ["compile_forward_only"] * len(findings(log))
+        assert all(one.name not in ("custom_op", "set_hinted_config") for finding in findings(log) for one in finding.advice)
     own = "Call to `torch._dynamo.graph_break()`"
     assert advised(broken(17, "1/0", own).replace("call()", "scaler.step(opt)")) == ["accept_graph_break", "compile_forward_only"]
     assert advised(broken(17, "1/0", own)) == ["remove_graph_break"]
@@ -162,7 +162,7 @@ def test_a_sparse_tensor_is_not_passed_in() -> None:
     made = "Attempted to call function marked as skipped\n  Explanation: Dynamo does not know how to trace the builtin `torch._C.sparse_coo_tensor.`"
     for what in ("Attempted to wrap sparse Tensor\n  Explanation: torch.compile does not support sparse Tensors", made):
         (advice,) = only(broken(22, "0/0", what)).advice
-        assert advice.remedy == "dense_for_sparse" and "passed in is no cure" in (advice.caution or "")
+        assert advice.name == "dense_for_sparse" and "passed in is no cure" in (advice.caution or "")
 
 
 @pytest.mark.parametrize(
@@ -186,8 +186,8 @@ def test_a_sparse_tensor_is_not_passed_in() -> None:
 def test_an_operator_is_no_method_of_an_object(what: str, *, is_operator: bool) -> None:
     """An operator of torch takes and returns tensors; what is computed in front of the call comes in as one."""
     advice = only(broken(21, "0/0", what)).advice
-    assert advice[0].remedy == "exclude_from_compile" and "passed in as a tensor" in advice[0].apply
-    assert ("custom_op" in [one.remedy for one in advice]) is is_operator
+    assert advice[0].name == "exclude_from_compile" and "passed in as a tensor" in advice[0].apply
+    assert ("custom_op" in [one.name for one in advice]) is is_operator
 
 
 def test_a_hint_that_is_a_setting_is_told_once() -> None:
@@ -235,7 +235,7 @@ def test_a_number_that_is_read_for_people(code: str, first: str) -> None:
     """For a log, a list or a sum that is kept (measured: a hook's 11 breaks became none, 17 with the setting; a running loss kept its limit hit)."""
     what = "Unsupported Tensor.item() call with capture_scalar_outputs=False\n  Explanation: Dynamo does not support tracing `Tensor.item()` so."
     (finding, *_) = findings(broken(8, "0/0", what).replace("    call()", f"    {code}"))
-    assert finding.advice[0].remedy == first
+    assert finding.advice[0].name == first
 
 
 @pytest.mark.parametrize(
@@ -248,9 +248,9 @@ def test_a_number_that_is_read_for_people(code: str, first: str) -> None:
 def test_random_numbers_are_drawn_outside(code: str, what: str) -> None:
     """Measured: 7 breaks of one generator became none; in its lines alone, or seeded inside, some stay."""
     (finding, *_) = findings(broken(8, "0/0", what).replace("    call()", f"    {code}"))
-    assert finding.advice[0].remedy == "draw_outside"
+    assert finding.advice[0].name == "draw_outside"
     (finding, *_) = findings(broken(8, "0/0", "Failed to convert args/kwargs to proxy"))
-    assert "draw_outside" not in [one.remedy for one in finding.advice]
+    assert "draw_outside" not in [one.name for one in finding.advice]
 
 
 def test_a_call_that_does_not_take_its_arguments() -> None:
@@ -260,10 +260,10 @@ def test_a_call_that_does_not_take_its_arguments() -> None:
         " 0x7f24e6ecea40>: sin() takes 1 positional argument but 2 were given"
     )
     finding = only(broken(6, "0/0", wrong))
-    assert [one.remedy for one in finding.advice] == ["check_in_eager", "remove_graph_break"]
+    assert [one.name for one in finding.advice] == ["check_in_eager", "remove_graph_break"]
     assert finding.advice[0].apply.endswith(": sin() takes 1 positional argument but 2 were given")
     failed = only(f'torch._dynamo.exc.Unsupported: {wrong}\n\nfrom user code:\n   File "/srv/m.py", line 6, in g\n    return torch.sin(x, x)\n')
-    assert failed.advice[0].remedy == "check_in_eager"
+    assert failed.advice[0].name == "check_in_eager"
 
 
 @pytest.mark.parametrize("asked", ["", ". To avoid graph breaks caused by logger in compile-mode, it is recommended to disable logging"])
@@ -271,7 +271,7 @@ def test_torch_moves_no_logger_behind_the_graph(asked: str) -> None:
     """Measured on torch 2.13.0, and so in the source of 2.6: reorderable_logging_functions is not asked for a logger's method."""
     said = f"Logger not supported for non-export cases{asked}"
     for log in (broken(6, "0/0", said), f"torch._dynamo.exc.Unsupported: {said}\n"):
-        remedies = [one.remedy for one in only(log).advice]
+        remedies = [one.name for one in only(log).advice]
         assert "ignore_logging" in remedies and "reorder_logging" not in remedies
 
 
@@ -282,7 +282,7 @@ def test_gradients_inside_of_what_is_compiled_are_those_of_a_function() -> None:
     assert advised(broken(9, "0/0", grad))[:2] == ["set_hinted_config", "functional_grad"]
     raised = "torch._dynamo.exc.Unsupported: Unsupported Tensor.requires_grad_() call\n  Explanation: Dynamo does not support it.\n"
     failed = only(f'{raised}\nfrom user code:\n   File "/srv/m.py", line 6, in g\n    pos.requires_grad_(True)\n')
-    assert failed.advice[0].remedy == "functional_grad"
+    assert failed.advice[0].name == "functional_grad"
 
 
 def test_a_text_is_put_together_outside() -> None:
@@ -310,7 +310,7 @@ def test_a_check_of_torch_s_own_code_is_switched_off_by_a_keyword(code: str, ins
     stack = f'  File "/srv/m.py", line 28, in forward\n    {code}\n  File "{at}", line 109, in check\n    if bad.any():\n'
     log = record(f"Graph break in user code at {at}:109\nGraph Break Reason: {TRACED}\n\n{what}\n\nUser code traceback:\n{stack}\n", "0/0")
     found = only(log)
-    assert (found.file, found.line_no, found.advice[0].remedy) == ("/srv/m.py", 28, first)
+    assert (found.file, found.line_no, found.advice[0].name) == ("/srv/m.py", 28, first)
 
 
 def test_a_number_in_a_custom_function_stays_a_tensor() -> None:

@@ -127,4 +127,4 @@ def test_the_log_of_2025_10_30_stays_eager() -> None:
     toto = next(one for one in report.decisions if one.model == "toto")
     assert toto.mode == "eager" and any(f"limit was hit by {observed['function']}" in reason for reason in toto.because)
     hit = next(finding for finding in report.findings if finding.kind == "recompile_limit_hit")
-    assert hit.advice and all(advice.remedy not in ("raise_recompile_limit", "recompile_limit_kwarg") for advice in hit.advice)
+    assert hit.advice and all(advice.name not in ("raise_recompile_limit", "recompile_limit_kwarg") for advice in hit.advice)

@@ -181,4 +181,4 @@ from user code:
     assert (event["file"], event["line_no"], event["function"]) == ("/srv/bot/model.py", 4, "step")
     assert event["exception"] == "Unsupported" and said in str(event["message"])
     (finding,) = findings(inner + WRAPPED + outer)
-    assert finding.advice[0].remedy == remedy
+    assert finding.advice[0].name == remedy

@@ -33,7 +33,7 @@ def test_headroom_is_told_before_the_limit_is_hit() -> None:
     play.until(START + 60)
     assert titles(play) == ["step uses 6 of 8 compiled versions"]
     recompiled = next(row for row in play.rows.values() if row["kind"] == "recompile")
-    assert [one.remedy for one in play.notices[0].alerts[0].advice] == [one["remedy"] for one in recompiled["advice"]]  # type: ignore[attr-defined]
+    assert [one.name for one in play.notices[0].alerts[0].advice] == [one["remedy"] for one in recompiled["advice"]]  # type: ignore[attr-defined]
 
 
 def test_headroom_knows_the_limit_that_was_printed() -> None:
@@ -129,7 +129,7 @@ def test_memory_over_its_own_normal_level() -> None:
         play.at(START + n, event("gpu_memory", START + n, model="toto", stage="usage", peak_mb=peak))
     play.until(START + 100)
     assert titles(play) == ["toto usage takes 1900 MB of GPU memory, normally about 1023 MB (33 measurements)"]
-    assert play.notices[0].alerts[0].advice[0].remedy == "reduce_batch"
+    assert play.notices[0].alerts[0].advice[0].name == "reduce_batch"
 
 
 def returns(values: Sequence[float], strategy: str = "MaxDiff") -> Play:

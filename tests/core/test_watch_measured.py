@@ -192,7 +192,7 @@ def test_what_is_over_before_the_result_is_told_as_over_once() -> None:
 def test_what_was_measured_to_be_best_is_advised_first(choose: str | None, first: str, is_tried_again: bool) -> None:
     """What lost against eager is not advised any more."""
     play = played(toto(START + 1)).until(START + 62).ended(Measurement("measured", choose))
-    advice = [one.remedy for one in play.notices[-1].alerts[0].advice]
+    advice = [one.name for one in play.notices[-1].alerts[0].advice]
     assert advice[0] == first and ("exclude_from_compile" in advice) is is_tried_again
 
 
