@@ -350,6 +350,7 @@ def test_integers_and_floats_are_not_cast_alone() -> None:
 
 HOOK = "self._modules['layer1']._forward_hooks[list(self._modules['layer1']._forward_hooks.keys())[0]].__self__.features"
 RATE = "___as_tensor(self._modules['drop_path'].drop_prob).item()"
+RATE_OF_LAYER = "___as_tensor(self._modules['blocks']._modules['1']._modules['drop_path'].drop_prob).item()"
 
 
 @pytest.mark.parametrize(
@@ -357,6 +358,7 @@ RATE = "___as_tensor(self._modules['drop_path'].drop_prob).item()"
     [
         ([f"___stack0 == {n}.848" for n in range(8)], "torch_dynamo_resume_in_f_at_4", "keep_the_tensor", "no .item(), float() or int() there"),
         ([f"{RATE} == 0.0{n}81" for n in range(8)], "f", "recompile_limit_kwarg", "recompile_limit=16"),
+        ([f"{RATE_OF_LAYER} == 0.0{n}" for n in range(8)], "f", "tensor_wrap_scalar", "blocks[1].drop_path.drop_prob = torch.tensor("),
         ([f"len({HOOK}) == {2 * n}" for n in range(1, 9)], "f", "empty_before_call", "features.clear()"),
         ([f"len(self._modules['pos'].cache) == {n}" for n in range(8)], "f", "fill_outside", "make it in each call"),
         ([f"len(self.kv_cache) == {n}" for n in range(8)], "f", "static_cache", "index_copy_"),
