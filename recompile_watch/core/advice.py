@@ -59,7 +59,7 @@ _HANDS_ON = pattern(r"(?:^|['( ])(?:L\[')?(?:kw)?args(?:'\])?[\[.)]|^wrapper$|^w
 _OF_MODULES = frozenset({"forward", "__call__", "_call_impl", "_wrapped_call_impl"})
 _GRAPH_INPUT = pattern(r"\b(?:arg|primals_)\d+")
 _EXPRESSION = pattern(r"[\w.\[\]'\"(), +*/%<>=!-]{1,200}")  # one line of code at most, whoever wrote the log
-_LENGTH = pattern(r"(?:not )?len\((?P<source>[^()\n]{1,200})\) [!=<>]")
+_LENGTH = pattern(r"(?:not )?len\((?P<source>[^()\n]{1,200})\) [!=<>]|not (?P<empty>[\w.\[\]']{1,200})$")
 _ASSIGNED = pattern(
     r"(?:Mutating module attribute |attrs were (?:created|deleted) in the model\.forward: \{'|tensor attributes? self\.)(?P<name>[\w.]{1,80})"
 )
@@ -207,7 +207,7 @@ def _attribute(story: Story) -> str | None:
         return assigned["name"]
     number = _NUMBER_FOR_TENSOR.match(story.newest)
     length = _LENGTH.match(story.newest)
-    source = number["source"] if number is not None else length["source"] if length is not None else source_text(story.newest)
+    source = number["source"] if number is not None else (length["source"] or length["empty"]) if length is not None else source_text(story.newest)
     if not source or "___stack" in source:
         return None
     return _named(story, source) or (source if _EXPRESSION.fullmatch(source) else None)

@@ -30,7 +30,7 @@ _TAKES_NO_TENSOR = pattern(
 )
 _OWN = (b"self.", b"L['self']", b"G[")
 _LOOPS = rb"^for [\w, ()]{1,100} in (?:\w{1,20}\()?(?:[\w.]{1,200}\.)?%s\b"
-_FILLS = rb"(?<!\w)%s\.(?:append|appendleft|extend|insert|add|update)\("
+_FILLS = rb"(?<!\w)%s(?:\.(?:append|appendleft|extend|insert|add|update|pop|popleft|popitem|remove)\(|\[[^\n=]{1,100}\] [-+*]?= )"
 _COUNTS = pattern(rb"\brange\(|\bwhile\b")
 # A text in another text: an f-string, or what is logged.
 _FORMATS = rb"\bf[\"'][^\n]*\{(?:[\w.]{0,200}\.)?%s[!:}]|\.(?:format|debug|info|warning)\([^\n]*\b%s\b"

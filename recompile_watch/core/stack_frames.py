@@ -73,7 +73,12 @@ _STATEMENTS = (
     ("reads_out", pattern(rb"^self(?:\.\w+)+(?:\[[^\]\n]{1,80}\])? [+-]= [^\n]*(?:\.item\(|\bfloat\()")),
     ("reads_out", pattern(rb"^[\w.]{1,100}(?:\[[^\]\n]{1,80}\])?\.append\([^\n]*(?:\.item\(|\.tolist\(|\bfloat\()")),
     ("reads_out", pattern(rb"^[\w.]{1,100}\[f?[\"'][^\]\n]{1,80}\] \+?= [^\n]*\.(?:item|tolist)\(")),
-    ("reads_out", pattern(rb"^(?:print|[\w.]{0,80}\.(?:debug|info|warning|error|add_scalar|log\w{0,20}))\([^\n]*\.(?:item|tolist)\(")),
+    (
+        "reads_out",
+        pattern(
+            rb"^(?:print|[\w.()\"'\[\]]{0,80}\.(?:debug|info|warning|error|add_scalar|add_histogram|record|report|put|update|log\w{0,20}))\([^\n]*\.(?:item|tolist)\("
+        ),
+    ),
     ("draws_numbers", pattern(rb"\b(?:np|numpy)\.random\.|\btorch\.Generator\(|\bgenerator=(?!None)")),
     ("steps_optimizer", pattern(rb"\b\w*(?:opt\w*|scaler|sched\w*)\.(?:step|zero_grad|unscale_|update)\(")),
     ("picks_experts", pattern(rb"\bexpert_(?:hit|idx|mask)\b")),  # the loop of transformers' mixtures of experts

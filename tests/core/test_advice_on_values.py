@@ -362,6 +362,9 @@ RATE_OF_LAYER = "___as_tensor(self._modules['blocks']._modules['1']._modules['dr
         ([f"len({HOOK}) == {2 * n}" for n in range(1, 9)], "f", "empty_before_call", "features.clear()"),
         ([f"len(self._modules['pos'].cache) == {n}" for n in range(8)], "f", "fill_outside", "make it in each call"),
         ([f"len(self.kv_cache) == {n}" for n in range(8)], "f", "static_cache", "index_copy_"),
+        ([f"Cache line invalidated because L['x{n}'] got deallocated" for n in range(8)], "f", "stable_arg_structure", "keep the compiled object"),
+        (["Cache line invalidated because L['self'] got deallocated"] * 8, "f", "compile_once", "torch.compile("),
+        (["not G['SEEN']  # SEEN[x.data_ptr()] = 1  # m.py:5 in f", "x == 2"], "f", "fill_outside", "# SEEN: "),
         (
             ["((7 + (-1)*(x.size()[1] % 7)) % 7) > 0", "((7 + (-1)*(x.size()[2] % 7)) % 7) <= 0"],
             "f",

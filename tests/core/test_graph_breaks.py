@@ -225,6 +225,8 @@ def test_what_pythons_library_meets_inside_is_left_to_its_call() -> None:
         ('log.info("loss %.3f", loss.item())', "read_number_outside"),
         ('self.log("loss", loss.item())', "read_number_outside"),
         ('writer.add_scalar("loss", loss.item(), step)', "read_number_outside"),
+        ('logging.getLogger("m").info("v %s", x.sum().item())', "read_number_outside"),
+        ("self.meter.update(loss.item(), x.shape[0])", "read_number_outside"),
         ("scale = x.abs().max().item()", "capture_scalar_outputs"),
         ("y = x * torch.log(x).max().item()", "capture_scalar_outputs"),
         ("sizes[0] = lengths.max().item()", "capture_scalar_outputs"),
