@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import cast
 
 from recompile_watch.config import load_catalog
+from recompile_watch.core.advice import Advice
 from recompile_watch.core.analysis import Analysis, Facts, SourceFacts
 from recompile_watch.core.events import event_to_json
 from recompile_watch.core.findings import Finding
@@ -478,12 +479,17 @@ def outcome(case: Case) -> Outcome:
     for event in events:
         analysis.add(event)
     findings = analysis.report(Facts((SourceFacts("paste.log"),), torch_version=case.torch), load_catalog()).findings
-    advised = tuple(dict.fromkeys(name for finding in findings for one in finding.advice for name in (one.name, one.remedy)))
-    first = tuple(dict.fromkeys(name for finding in findings for one in finding.advice[:1] for name in (one.name, one.remedy)))
+    advised = _names(one for finding in findings for one in finding.advice)
+    first = _names(finding.advice[0] for finding in findings if finding.advice)
     return Outcome(
         case, tuple(_mistakes(case, [event_to_json(event) for event in events])), tuple(dict.fromkeys(str(one.cause) for one in findings)),
         first, advised, tuple(_wrong(case, findings)),
     )  # fmt: skip
+
+
+def _names(advice: Iterable[Advice]) -> tuple[str, ...]:
+    """The forms and the keys, in their order: a case may expect either."""
+    return tuple(dict.fromkeys(name for one in advice for name in (one.name, one.remedy)))
 
 
 def _mistakes(case: Case, events: list[dict[str, object]]) -> Iterable[str]:
@@ -502,7 +508,7 @@ def _mistakes(case: Case, events: list[dict[str, object]]) -> Iterable[str]:
 
 def _wrong(case: Case, findings: Iterable[Finding]) -> Iterable[str]:
     for finding in findings:
-        keys = {name for one in finding.advice for name in (one.name, one.remedy)}
+        keys = set(_names(finding.advice))
         yield from sorted(keys & case.forbidden)
         if finding.kind in RECOMPILES:
             yield from sorted(keys & NO_CURE_FOR_RECOMPILES)

@@ -85,7 +85,7 @@ PATTERNS = {
     "checks_norm": "clip_grad_norm_ checks there whether the norm is finite",
     "indexes_by_tensor": "the line of code takes an entry by a number that a tensor holds",
     "takes_no_tensor": "the line of code gives the float to an operation that takes no tensor for it",
-    "fills": "the line of code puts something into the container",
+    "fills": "the line of code puts something into the container, or takes it out",
     "loops_over": "the line of code goes through the object's own container",
     "does_math": "the line of code computes with Python's math",
     "draws_numbers": "the line of code draws random numbers",

@@ -183,7 +183,7 @@ def _is_pattern(pattern: str) -> bool:
 def _unknown_names(tables: Tables) -> list[str]:
     """What refers to something that no file defines: remedies of a case, settings of a remedy in its versions."""
     names = {str(entry.get("form", entry["key"])) for entry in tables["remedy"]}
-    found = [f"case {entry['id']}: unknown remedy '{key}'" for entry in tables["case"] for key in _list(entry, "remedies") if key not in names]
+    found = [f"case {entry['id']}: unknown remedy '{name}'" for entry in tables["case"] for name in _list(entry, "remedies") if name not in names]
     settings = {str(entry["name"]): version_of(str(entry["since"])) for entry in tables["setting"]}
     for entry in tables["remedy"]:
         versions = version_range(str(entry["torch"]))

@@ -69,6 +69,7 @@ def test_conditions(condition: Condition, known: dict[str, float | str], is_met:
         ("capture_scalar_outputs", "export TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS=1", "capture_scalar_outputs"),
         ("mode_without_cudagraphs", "mode=...", "max-autotune-no-cudagraphs"),
         ("static_cache", "anything", None),
+        ("leave_package_out", "torch.compiler.disable(f)(...)", None),  # a form of what leaves out the function itself, which is another
         ("dynamic_sources_env", "an 'unclosed quote", None),
         ("recompile_limit_kwarg", "no number", None),
     ],
