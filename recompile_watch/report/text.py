@@ -138,7 +138,7 @@ class _Printer:
         where = safe(advice.where)
         if advice.kind in _HAS_PLACE and where not in ("nowhere", safe(said or "")) and where not in advice.apply:
             self._print_below(shorter_paths(where), "dim")
-        if said is None and advice.caution:
+        if said is None and advice.caution and advice.caution != block.head.consequence:
             self._print_below(f"caution: {safe(first_sentence(advice.caution))}", "yellow")
 
     def _print_below(self, text: str, style: str) -> None:
