@@ -307,14 +307,21 @@ def _multiples(story: Story) -> str | None:
     return f"# {parts[0][0]}: torch.nn.functional.pad {', '.join(of_one)}" if parts else None
 
 
+def _changed(story: Story) -> tuple[tuple[str, int], ...]:
+    """Each tensor and dimension whose size changed."""
+    alike = ((guard.text, TENSOR.match(guard.text) or SIZE.match(guard.text)) for guard in (*story.guards, *story.others))
+    return tuple(dict.fromkeys((one["source"], int(one["dim"]) + is_of_stride(text)) for text, one in alike if one is not None and one["dim"]))
+
+
+def _sources_by_dimension(story: Story) -> str:
+    """``L['x']:0``, as torch takes it from 2.13 on (torch/compiler/config.py); the sources alone where they have no dimension."""
+    found = [f"{source}:{dim}" for name, dim in _changed(story) if (source := rooted(name)) is not None]
+    return ",".join(dict.fromkeys(found[:MAX_SOURCES] or _sources(story)))
+
+
 def _marks(story: Story, call: str) -> str | None:
     """``torch._dynamo.mark_dynamic(x, 0)``, one for each tensor and dimension whose size changed."""
-    changed: dict[tuple[str, int], None] = {}
-    for guard in (*story.guards, *story.others):
-        match = TENSOR.match(guard.text) or SIZE.match(guard.text)
-        if match is not None and match["dim"] is not None:
-            changed[match["source"], int(match["dim"]) + is_of_stride(guard.text)] = None
-    found = [f"{call}({name}, {dim})" for source, dim in changed if (name := _named(story, source)) is not None]
+    found = [f"{call}({name}, {dim})" for source, dim in _changed(story) if (name := _named(story, source)) is not None]
     behind = "  # or the dimension behind it, whichever has another size" if found and story.cause == "stride_mismatch" else ""
     return f"{'; '.join(dict.fromkeys(found))}{behind}" if found else None
 
@@ -369,6 +376,7 @@ MAKERS: dict[str, Callable[[Story], str | None]] = {
     "mark_dynamic": lambda story: _marks(story, "torch._dynamo.mark_dynamic"),
     "mark_unbacked": lambda story: _marks(story, "torch._dynamo.decorators.mark_unbacked"),
     "sources": lambda story: ",".join(_sources(story)),
+    "sources_by_dimension": _sources_by_dimension,
     "source_pattern": lambda story: source_pattern(_sources(story), is_per_layer="per_layer_index" in story.patterns),
     "variants": lambda story: str(_variants(story)),
     "limit": lambda story: str(_limit(story)),

@@ -70,6 +70,8 @@ TENSOR = pattern(
 )
 _READ_OUT = pattern(r"___as_tensor\((?P<source>[^\s()]{1,300})\)\.item\(\)")  # a number that torch made a tensor of, to trace it
 _EQUALS = pattern(r"(?P<source>.+?) (?:==|!=) .+")
+_COMPUTED = pattern(r"\((?P<computed>[^=<>\n]{1,500})\) == -?\d[\d.e+-]*")  # as torch 2.13 prints what was computed with a float before it was fixed
+_IN_COMPUTED = pattern(r"(?<![\w.'\]])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\['[^'\n]{1,100}'\]|\[\d+\])*(?![\w.(\[])")
 SIZE = pattern(r"(?:2 <= |\()?(?P<source>[\w.\[\]'\"]+?)\.size\(\)\[(?P<dim>\d+)\]")
 _ROOTED = pattern(r"(?P<root>[A-Za-z_]\w*)(?P<rest>(?:[.\[].*)?)", re.DOTALL)
 # What may stand in a line that a person pastes into a shell: names, attributes, indices, keys.
@@ -377,8 +379,9 @@ def source_text(guard: str) -> str | None:
     size = SIZE.match(guard)
     if size is not None:
         return size["source"]
-    equals = _EQUALS.fullmatch(guard)
-    return equals["source"] if equals is not None else None
+    computed, equals = _COMPUTED.fullmatch(guard), _EQUALS.fullmatch(guard)
+    named = set(_IN_COMPUTED.findall(computed["computed"])) if computed is not None else set()
+    return named.pop() if len(named) == 1 else equals["source"] if equals is not None else None
 
 
 def code_name(source: str) -> str | None:

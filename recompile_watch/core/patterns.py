@@ -46,6 +46,10 @@ _BACKENDS = pattern(r"Cached backend: [^\n]{0,200}?compiler='(?P<cached>[\w.-]+)
 _BENCHMARK = pattern(r"(?i)(?:^|[\\/_.-])bench(?:marks?|marking|es)?(?:[\\/_.-]|$)")
 _PACKAGE = pattern(r"[\\/](?:site|dist)-packages[\\/](?!torch[\\/])(?P<name>[^\\/]{1,100})")
 _OFFLOAD = pattern(r"[\\/]accelerate[\\/]hooks\.py$")
+_PER_PARAMETER = pattern(
+    r"(?i)(?:^|_)(?:optim(?:izer)?|adam\w{0,6}|sgd|muon|lion|adafactor|shampoo|soap|lamb|rmsprop|ema|step_param\w*|param\w*_(?:step|update)|update_param\w*)(?:_|$)"
+)
+_PARAMETER = pattern(r"tensor '(?:L\[')?(?:\w{1,30}_)?(?:param|parameter|exp_avg|exp_avg_sq)(?:'\])?' (?:rank|size) mismatch")
 _OPTIMIZER = pattern(r"[\\/]torch[\\/]optim[\\/]")
 _TORCH = pattern(r"[\\/](?:site|dist)-packages[\\/]torch[\\/](?:distributed|nn[\\/]parallel)[\\/]")
 # A number in a closure or a default of a function that is passed: what is read through a global torch takes for a constant, and an integer default.
@@ -147,6 +151,7 @@ def patterns_of(guards: Sequence[Reason], *, function: str | None, worst_process
     cause = guards[-1].cause if guards else ""
     if function is not None and RESUMED.search(function):
         found.add("resumed_frame")
+    found |= {"of_parameters"} if runs_per_parameter(function, texts) else set()
     found |= _of_file(file or "")
     found |= _of_cause(cause, texts)
     if cause in TWO_STATES and len(set(texts)) <= 2:
@@ -175,6 +180,14 @@ def patterns_of(guards: Sequence[Reason], *, function: str | None, worst_process
         if any(_TO_ZERO_OR_ONE.search(text) for text in texts):
             found.add("to_zero_or_one")
     return frozenset(found)
+
+
+def runs_per_parameter(function: str | None, texts: Iterable[str]) -> bool:
+    """True for a function that runs once for each parameter and writes into it: an optimizer's step, an average of weights.
+
+    Parameters are of several shapes, whose number is that of the model: no size of them grows, and none can be padded.
+    """
+    return _PER_PARAMETER.search(function or "") is not None or any(map(_PARAMETER.match, texts))
 
 
 def _of_cause(cause: str, texts: Sequence[str]) -> set[str]:

@@ -21,7 +21,7 @@ from recompile_watch.core.versions import dotted, version_of, version_range
 PLACEHOLDERS = frozenset(
     {
         "function", "place", "guard", "attribute", "tensor", "mark_dynamic", "mark_unbacked", "sources", "source_pattern", "limit", "variants",
-        "printed_limit", "raised_limit", "made_at", "reason", "break_at", "setting", "instead",
+        "printed_limit", "raised_limit", "made_at", "reason", "break_at", "setting", "instead", "sources_by_dimension",
         "disable_line", "disable_where", "disable_caution", "mode_line", "mode_where", "mode_caution", "mend", "batch_line", "batch_where",
         "callee", "holder", "structure", "state_line", "dtype", "lr_line", "clones", "grad_line", "to_gpu", "operator", "reorder_line", "loggers",
         "module", "config_module",

@@ -35,6 +35,8 @@ _BACKWARD = pattern(r"(?:^|[\\/])torch[\\/](?:_tensor|autograd[\\/](?:__init__|g
 _CAUSED = pattern(rb"(?m)^Caused by: (?:[^\n]{0,400} # |\()(?P<file>[^\s():]{1,300}):(?P<line>\d{1,9}) in (?P<function>[\w<>]{1,200})")
 # How the paths begin that torch shortens, of its own files.
 _SHORT_OF_TORCH = pattern(r"^(?:nn|_refs|_prims\w*|_decomp|fx|_\w+|functorch|distributions|utils|ao|optim|autograd|distributed|export)/|^\w+\.py$")
+_OF_TRACING = pattern(rb"symbolically trace a dynamo-optimized")
+_IN_THREAD = pattern(rb"[\\/](?:threading|concurrent[\\/]futures[\\/]thread)\.py\", line \d+, in _?run\b")
 _SAMPLED = pattern(rb"(?:inferred to be|specialized it to be) a constant \(1\)|export 0/1 specialized due to hint of 1\b")
 _EXPORTS = pattern(
     rb"[\\/]torch[\\/](?:_?export|onnx[\\/]_internal[\\/]exporter)[\\/]\w+\.py\"|\boccurred when calling torch\.export\."
@@ -193,11 +195,13 @@ def caused_by(message: bytes) -> StackFrame | None:
 
 
 def exported(message: bytes) -> dict[str, object]:
-    """Whether torch.export was to trace the program, whether with a sample whose size is 1, and what the program's own line does.
+    """Whether torch.export was to trace the program, whether with a sample whose size is 1, or a thread of it met a trace of another one.
 
-    As fields of the event. An export runs the program's line as it is: it stands in the traceback.
+    As fields of the event, with what the program's own line does. An export runs the program's line as it is: it stands in the traceback.
     """
     found: dict[str, object] = {"exported": True} if _EXPORTS.search(message) is not None else {}
+    if _OF_TRACING.search(message) is not None and _IN_THREAD.search(message) is not None:
+        return {"statement": "in_thread"}
     if _SAMPLED.search(message) is not None:
         return found | {"statement": "sample_of_one"}
     if not found:

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from itertools import chain
 
-from recompile_watch.core.causes import parse_reason
 from recompile_watch.core.compile_id import entry_number
 from recompile_watch.core.events import Event, Reason, is_accumulated
 from recompile_watch.core.findings import BREAK_KIND, LIMIT_KIND, Cuts, cause_of
@@ -13,6 +12,7 @@ from recompile_watch.core.guard_lines import TENSOR, fixing_line, hinted_config,
 from recompile_watch.core.late import pattern
 from recompile_watch.core.patterns import (
     DYNAMIC_BY_ITSELF,
+    MIN_STEPS,
     RESUMED,
     TWO_STATES,
     are_of_the_first_layer,
@@ -21,11 +21,12 @@ from recompile_watch.core.patterns import (
     is_static_thrice,
     package_of,
     patterns_of,
+    runs_per_parameter,
 )
 from recompile_watch.core.remedies import Catalog
 from recompile_watch.core.same import PAIR_BYTES
 from recompile_watch.core.sightings import text_or_none
-from recompile_watch.core.story import Story
+from recompile_watch.core.story import Story, message_of, own_guards
 from recompile_watch.core.versions import DEFAULT_LIMIT, FIRST_VERSION, VersionRange, dotted
 
 THREAD_LOCAL_SINCE = (2, 12)  # torch._dynamo.config overrides hold in the thread that made them
@@ -70,10 +71,10 @@ class Stories:
         for group in groups:
             for cut in () if is_of_a_wrapper(group.key.file) else group.breaks:
                 self._cuts.setdefault(cut[:3], []).append((group.key.file, cut[4]))
-            if group.key.kind == BREAK_KIND and _OF_TRAINING.search(_message(group.first)) is not None:
+            if group.key.kind == BREAK_KIND and _OF_TRAINING.search(message_of(group.first)) is not None:
                 self._training.add(group.first.file)
             if group.key.kind == BREAK_KIND:
-                self._broke_on |= {(group.first.file, line): _message(group.first) for line in group.lines or (group.first.line_no,)}
+                self._broke_on |= {(group.first.file, line): message_of(group.first) for line in group.lines or (group.first.line_no,)}
             if group.key.kind == BREAK_KIND and (package := package_of(group.key.file)) is not None:
                 self._broken.setdefault(package, []).append(group)
             if group.key.kind == "recompile_limit_error":
@@ -100,7 +101,7 @@ class Stories:
         """The story of one group."""
         told, group = group, self._cause_of_error(group)
         first = group.first
-        guards = self._guards(group) if group.key.kind in _RECOMPILES else _own_guards(first)
+        guards = self._guards(group) if group.key.kind in _RECOMPILES else own_guards(first)
         limit, limit_name = self._limit_of(group)
         patterns = patterns_of(guards, function=group.key.function, worst_process=group.worst_process, phase=group.phase, file=first.file)
         hinted, fixed_at, called_from = self._hinted(first), self._fixed_at(group), self._called_from(group)
@@ -117,7 +118,7 @@ class Stories:
         patterns |= {"behind_clock"} if break_at and _CLOCK.search(break_at) is not None else set()
         return Story(
             told.key.kind, guards[-1].cause if guards else cause_of(first), group.key.function, first.file,
-            first.line_no if first.line_no is not None else group.last.line_no, guards[-1].text if guards else _message(first),
+            first.line_no if first.line_no is not None else group.last.line_no, guards[-1].text if guards else message_of(first),
             guards, patterns, self._limits_of(first),
             model, break_at, setting, text_or_none(first.extra.get("why")) or self._catalog.ineffective.get(setting or ""),
             text_or_none(first.extra.get("mend")), self._catalog.models.batch_of(model), text_or_none(first.extra.get("stage")),
@@ -218,10 +219,10 @@ class Stories:
         found = best.get(self._subject(newest[0]), ())
         if group.key.kind != "recompile" and newest[0].text not in {guard.text for guard in found}:
             found = (*found, newest[0])  # what was refused made no entry
-        if group.key.kind == "recompile" or newest[0].cause not in TWO_STATES:
-            return found
+        if group.key.kind == "recompile" or not (newest[0].cause in TWO_STATES or _distinct(found) < MIN_STEPS):
+            return found  # two states fill no eight entries, nor does what torch up to 2.7 names last: the guard of the oldest entry
         many = [guards for guards in best.values() if guards[-1].cause not in TWO_STATES and _distinct(guards) > _distinct(found)]
-        return max(many, key=_distinct, default=found)  # two states fill no eight entries
+        return max(many, key=_distinct, default=found)
 
     def _hinted(self, event: Event) -> str | None:
         """The line that a hint says to set, where it is one of torch's settings: the log may be anybody's."""
@@ -310,7 +311,7 @@ class Stories:
         """The groups of the same function that fail on a dict whose key is one of the sizes that fail as well: looked up by it, the size is fixed."""
         same = self._of_function.get((group.key.function, group.key.file), []) if _cause(group) in _OF_KEYS else []
         sizes = {size for one in same for guard in one.guards for size in _EXPECTED_SIZE.findall(guard.text)}
-        keys = ((one, _KEY.match(_message(one.first))) for one in same if one.first.extra.get("statement") == "looks_up")
+        keys = ((one, _KEY.match(message_of(one.first))) for one in same if one.first.extra.get("statement") == "looks_up")
         return [one for one, key in keys if key is not None and key["number"] in sizes]
 
     def _of_several(self, group: Group) -> set[str]:
@@ -344,7 +345,8 @@ class Stories:
         backend = group.first.extra.get("backend") if group.key.kind == "compile_error" else None
         if backend not in (None, "inductor"):
             found.add("ddp_backend" if backend == _OF_DDP else "foreign_backend")
-        limits = self._limits | (self._raised_limits if _cause(group) in _FINITE else frozenset())
+        is_finite = _cause(group) in _FINITE or runs_per_parameter(group.key.function, (guard.text for guard in group.guards))
+        limits = self._limits | (self._raised_limits if is_finite else frozenset())
         if group.values.get("limit") == DEFAULT_LIMIT and may_be_threads and any(limit > DEFAULT_LIMIT for limit in limits):
             found.add("limit_raised_elsewhere")
         if any(reason.cause == "parameter_size" for reason in group.widest):
@@ -372,29 +374,9 @@ def _cause(group: Group) -> str | None:
     return reasons[0].cause if reasons else None
 
 
-def _own_guards(event: Event) -> tuple[Reason, ...]:
-    """The guard that forbade a recompile; of a profiler's table those of the function that it shows compiled again most often."""
-    if event.kind == "recompile_forbidden":
-        return event.reasons[:1]
-    rows = event.extra.get("recompiles")
-    if event.kind != "profiler_report" or not isinstance(rows, list) or not rows:
-        return ()
-    row = max(rows, key=lambda one: int(one["recompiles"]))
-    return tuple(parse_reason(str(reason), str(row["function"])) for reason in row["reasons"])
-
-
 def _distinct(guards: Sequence[Reason]) -> int:
     return len({guard.text for guard in guards})
 
 
 def _entry(guard: Reason) -> int:
     return entry_number(guard.entry)
-
-
-def _message(event: Event) -> str:
-    if event.reasons:
-        operation = event.extra.get("operation")
-        return f"{event.reasons[0].text}: {operation}" if isinstance(operation, str) else event.reasons[0].text
-    message = str(event.extra.get("message") or "")
-    name = event.extra.get("exception")
-    return f"{name}: {message}" if event.kind == "compile_error" and isinstance(name, str) else message

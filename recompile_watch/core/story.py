@@ -1,8 +1,9 @@
-"""The story of a finding: all that advice needs to know of it."""
+"""The story of a finding: all that advice needs to know of it, and what a single event says."""
 
 from dataclasses import dataclass
 
-from recompile_watch.core.events import Reason
+from recompile_watch.core.causes import parse_reason
+from recompile_watch.core.events import Event, Reason
 from recompile_watch.core.installs import is_windows
 from recompile_watch.core.models import Model, ModelSetting
 
@@ -73,3 +74,24 @@ class Story:
     def windows(self) -> bool:
         """Whether it happened on Windows, as far as its paths and its message tell."""
         return is_windows(self.file, self.called_from, self.entered_at, self.reason)
+
+
+def own_guards(event: Event) -> tuple[Reason, ...]:
+    """The guard that forbade a recompile; of a profiler's table those of the function that it shows compiled again most often."""
+    if event.kind == "recompile_forbidden":
+        return event.reasons[:1]
+    rows = event.extra.get("recompiles")
+    if event.kind != "profiler_report" or not isinstance(rows, list) or not rows:
+        return ()
+    row = max(rows, key=lambda one: int(one["recompiles"]))
+    return tuple(parse_reason(str(reason), str(row["function"])) for reason in row["reasons"])
+
+
+def message_of(event: Event) -> str:
+    """What an event says: its guard with the operation behind it, else its message, with the exception's name for a failure."""
+    if event.reasons:
+        operation = event.extra.get("operation")
+        return f"{event.reasons[0].text}: {operation}" if isinstance(operation, str) else event.reasons[0].text
+    message = str(event.extra.get("message") or "")
+    name = event.extra.get("exception")
+    return f"{name}: {message}" if event.kind == "compile_error" and isinstance(name, str) else message
