@@ -154,6 +154,8 @@ def patterns_of(guards: Sequence[Reason], *, function: str | None, worst_process
     found |= {"of_parameters"} if runs_per_parameter(function, texts) else set()
     found |= _of_file(file or "")
     found |= _of_cause(cause, texts)
+    if 2 * sum(_AT_ZERO_OR_ONE.search(text) is not None for text in texts) > len(texts):
+        found.add("mostly_zero_or_one")
     if cause in TWO_STATES and len(set(texts)) <= 2:
         found.add("two_states")
     shapes = (match for text in texts if ".size()[" in text and "._base." not in text and (match := _DUCK.fullmatch(text)))

@@ -15,6 +15,7 @@ PATTERNS = {
     "two_states": "there are two states",
     "first_dynamic_step": "it happened once",
     "to_zero_or_one": "the size became 0 or 1",
+    "mostly_zero_or_one": "most changes were to or from a size of 0 or 1",
     "learned_again": "each start learns it anew",
     "late": "it happens after warm-up",
     "resumed_frame": "the frame lies behind a graph break",

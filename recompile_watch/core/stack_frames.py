@@ -35,7 +35,7 @@ _BACKWARD = pattern(r"(?:^|[\\/])torch[\\/](?:_tensor|autograd[\\/](?:__init__|g
 _CAUSED = pattern(rb"(?m)^Caused by: (?:[^\n]{0,400} # |\()(?P<file>[^\s():]{1,300}):(?P<line>\d{1,9}) in (?P<function>[\w<>]{1,200})")
 # How the paths begin that torch shortens, of its own files.
 _SHORT_OF_TORCH = pattern(r"^(?:nn|_refs|_prims\w*|_decomp|fx|_\w+|functorch|distributions|utils|ao|optim|autograd|distributed|export)/|^\w+\.py$")
-_OF_TRACING = pattern(rb"symbolically trace a dynamo-optimized")
+_OF_TRACING = pattern(rb"[\\/]fx[\\/]_symbolic_trace\.py\"")  # whose flag is the whole process's
 _IN_THREAD = pattern(rb"[\\/](?:threading|concurrent[\\/]futures[\\/]thread)\.py\", line \d+, in _?run\b")
 _SAMPLED = pattern(rb"(?:inferred to be|specialized it to be) a constant \(1\)|export 0/1 specialized due to hint of 1\b")
 _EXPORTS = pattern(

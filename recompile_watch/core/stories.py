@@ -219,9 +219,11 @@ class Stories:
         found = best.get(self._subject(newest[0]), ())
         if group.key.kind != "recompile" and newest[0].text not in {guard.text for guard in found}:
             found = (*found, newest[0])  # what was refused made no entry
-        if group.key.kind == "recompile" or not (newest[0].cause in TWO_STATES or _distinct(found) < MIN_STEPS):
-            return found  # two states fill no eight entries, nor does what torch up to 2.7 names last: the guard of the oldest entry
-        many = [guards for guards in best.values() if guards[-1].cause not in TWO_STATES and _distinct(guards) > _distinct(found)]
+        if group.key.kind == "recompile":
+            return found
+        # Two states fill no eight entries, nor does what torch up to 2.7 names last: the guard of the oldest entry.
+        least = _distinct(found) if newest[0].cause in TWO_STATES else MIN_STEPS - 1
+        many = [guards for guards in best.values() if guards[-1].cause not in TWO_STATES and _distinct(guards) > least >= _distinct(found)]
         return max(many, key=_distinct, default=found)
 
     def _hinted(self, event: Event) -> str | None:

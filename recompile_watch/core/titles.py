@@ -37,6 +37,12 @@ def _name(group: Group) -> str:
     return (group.key.file or "").rpartition("/")[2] or "A function"
 
 
+def _inside(group: Group) -> str:
+    """The name in the middle of a sentence."""
+    name = _name(group)
+    return f"a {name[2:]}" if name.startswith("A ") else name
+
+
 def _caller(group: Group) -> str:
     """The program's line that called, in short, where nothing tells what it called, or that is a library's."""
     is_own = bool(group.key.file) and not is_of_a_library(group.first.file)
@@ -172,7 +178,7 @@ _TITLES: dict[str, Callable[[Group], str]] = {
     "recompile_limit_hit": _limit_hit,
     "recompile_limit_error": _limit_error,
     "recompile_forbidden": lambda group: f"{_name(group)} needed a recompile {_FORBIDS[group.first.extra.get('ahead') is True]}",
-    "graph_break": lambda group: f"Graph break in {_name(group)}{_at_lines(group.lines)}{_colon(_broken(group))}",
+    "graph_break": lambda group: f"Graph break in {_inside(group)}{_at_lines(group.lines)}{_colon(_broken(group))}",
     "cudagraph_skip": _skip,
     "cudagraph_overwritten_error": _overwritten,
     "cudagraph_dynamic_shapes_warning": lambda group: f"CUDA graphs were recorded for {shown(group.values.get('distinct_sizes'))} different sizes",

@@ -21,7 +21,7 @@ EXAMPLES = {
     "function": "f", "place": "model.py:105", "guard": "kv_cache._current_idx[7] == 0", "reason": "what torch names", "attribute": "self.index",
     "tensor": "x", "mark_dynamic": "torch._dynamo.mark_dynamic(x, 0)", "mark_unbacked": "torch._dynamo.decorators.mark_unbacked(x, 0)",
     "sources": "L['kv_cache']._current_idx[7]", "source_pattern": r"L\['kv_cache'\]\._current_idx\[.*\]", "variants": "12", "limit": "16",
-    "own_call": "at model.py:211 in forward",
+    "own_call": "at model.py:211 in forward", "sources_by_dimension": "L['x']:0",
     "compiled_at": "where the model is compiled",
     "printed_limit": "8", "raised_limit": "64", "made_at": "at model.py:211", "break_at": "append, line 25 of cache.py",
     "disable_line": "export TOTO_DISABLE_COMPILE=1", "disable_where": "in the environment of the process, before it starts",

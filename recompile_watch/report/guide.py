@@ -25,9 +25,9 @@ python serve.py 2>&1 | tee serve.log
 recompile-watch analyze serve.log
 ```
 
-An unknown name in `TORCH_LOGS`, or an empty value, ends the program at `import torch`: use `recompiles` and `graph_breaks` (2.1 and newer), `recompiles_verbose`
-(2.2 and newer), and not `cudagraphs` on 2.1 and 2.2. `TORCH_TRACE=folder` (2.3 and newer) writes everything that the compiler did, for
-`recompile-watch analyze folder`.
+An unknown name in `TORCH_LOGS`, or an empty value, ends the program at `import torch`: use `recompiles` and `graph_breaks` (2.1 and newer),
+`recompiles_verbose` (2.2 and newer), and not `cudagraphs` on 2.1 and 2.2. `TORCH_TRACE=folder` (2.3 and newer) writes everything that the
+compiler did, for `recompile-watch analyze folder`.
 
 ## Lock compilation after warm-up
 

@@ -122,8 +122,11 @@ class _Printer:
                 self._print_evidence(place)
         self._print_advice(block)
 
-    def _print_advice(self, block: Block) -> None:
-        """What to do: the first remedy of the block, with the line to paste; where a block above has said it, only that."""
+    def _print_advice(self, block: Block, *, is_note: bool = False) -> None:
+        """What to do: the first remedy of the block, with the line to paste; where a block above has said it, only that.
+
+        is_note: nothing hangs on it, so that the place and the caution are left to the longer formats.
+        """
         advice = next((finding.advice[0] for finding in block.findings if finding.advice), None)
         if advice is None:
             return
@@ -135,6 +138,8 @@ class _Printer:
             self._print_below(f"{code}{mark}{shorter_paths(comment)}".removeprefix("# "), "green")
         else:
             self._print_line(Text.assemble(("do: ", "green"), f"as above ({title})"))
+        if is_note:
+            return
         where = safe(advice.where)
         if advice.kind in _HAS_PLACE and where not in ("nowhere", safe(said or "")) and where not in advice.apply:
             self._print_below(shorter_paths(where), "dim")
@@ -181,20 +186,20 @@ class _Printer:
         if not notes:
             return
         self._console.print()
-        table = Table.grid(padding=(0, 1), expand=True)
-        table.add_column(width=_INDENT - 1, justify="right")
-        table.add_column(ratio=2, no_wrap=True, overflow="ellipsis")
-        table.add_column(ratio=1, no_wrap=True, overflow="ellipsis", style="dim")
         room = (self._console.width - _INDENT - 2) // 3
         for block in notes[:_MAX_NOTES]:
             head, title = block.head, title_of(block)
             said = "gone" if head.baseline == "gone" else "" if f" {block.count} times" in title else f"{block.count}×"
             until = f"accepted until {head.accepted_until}" if head.accepted_until else ""
+            table = Table.grid(padding=(0, 1), expand=True)
+            table.add_column(width=_INDENT - 1, justify="right")
+            table.add_column(ratio=2, no_wrap=True, overflow="ellipsis")
+            table.add_column(ratio=1, no_wrap=True, overflow="ellipsis", style="dim")
             table.add_row(Text(said, style="dim"), Text(safe(title)), Text(until or _end_of(where_text(head), room)))
-        self._console.print(table)
+            self._console.print(table)
+            if head.advice and not is_expected(head.advice) and not until:
+                self._print_advice(block, is_note=True)
         self._print_left_off(len(notes) - _MAX_NOTES, "note")
-        if any(block.head.advice and not is_expected(block.head.advice) for block in notes):
-            self._print_indented("what to do about notes: --format markdown", "dim")
 
     def _print_decisions(self) -> None:
         """The mode for each model that needs another one; what is undecided stands in the other formats."""

@@ -242,3 +242,64 @@ def test_a_guard_that_could_not_be_tried_tells_nothing() -> None:
     block = _block(2, "'NoneType' object has no attribute 'size'")
     (found,) = _told(block + block.splitlines()[-1].partition("    - ")[0] + f"    - 0/0: {tied}\n")
     assert found.cause == "symbolic_shape" and _remedies(found)[0] == "duck_shape_off"
+
+
+OLDEST = "0/0: " + GUARD.format("mask", 2, 4, 1)
+POSITION = "L['self'].layers[0].position == {}"
+
+
+@pytest.mark.parametrize("last", [OLDEST, "0/0: tensor 'L['mask']' rank mismatch. expected 2, actual 3"])
+def test_the_oldest_entry_does_not_tell_what_filled_the_others(last: str) -> None:
+    """Up to torch 2.7 a limit hit names the guard of entry 0/0 as its last reason, whatever the seven others failed on (measured on 2.6.0)."""
+    blocks = [_block(n, POSITION.format(n + 3)) for n in range(1, 8)]
+    hit = next(one for one in _told("".join(blocks) + _hit(8, "recompile_limit", last)) if one.kind == "recompile_limit_hit")
+    assert "tensor_wrap_scalar" in _remedies(hit) and "pad_or_bucket" not in _remedies(hit)
+    alone = next(one for one in _told("".join(blocks[:2]) + _hit(8, "recompile_limit", last)) if one.kind == "recompile_limit_hit")
+    assert "tensor_wrap_scalar" not in _remedies(alone)
+
+
+@pytest.mark.parametrize("function", ["adamw_step", "_compilable_adam_", "ema_update", "_step_parameter_compiled"])
+@pytest.mark.parametrize("guard", [GUARD.format("p", 1, 18, 20), "tensor 'p' rank mismatch. expected 1, actual 2"])
+def test_nothing_is_padded_that_a_step_writes_into(function: str, guard: str) -> None:
+    """The copy would take what belongs into the parameter: training went on and changed nothing (measured). Shapes of parameters are finitely many."""
+    (hit,) = _told(_hit(8, "recompile_limit", f"0/7: {guard}").replace("'f'", f"'{function}'"))
+    assert {"raise_recompile_limit", "recompile_limit_kwarg"} & set(_remedies(hit))
+    assert not {"pad_or_bucket", "stable_arg_structure", "mark_dynamic"} & {one.remedy for one in hit.advice}
+
+
+def test_a_limit_raised_for_another_thread_is_the_cause_of_a_step_s_limit() -> None:
+    """Not what the last parameter's shape was."""
+    hit = _hit(8, "recompile_limit", "0/7: tensor 'p' rank mismatch. expected 1, actual 2").replace("'f'", "'adamw_step'")
+    found = next(one for one in _told("torch._dynamo.config.recompile_limit = 64\n" + hit) if one.kind == "recompile_limit_hit")
+    assert _remedies(found)[0] == "set_config_in_every_thread"
+
+
+def test_a_size_of_one_is_not_marked_dynamic_first() -> None:
+    """It has a graph of its own under a mark (measured: 8 recompiles became 7; unbacked none)."""
+    (found,) = _told("".join(_block(n, GUARD.format("x", 0, before, after)) for n, (before, after) in enumerate(((52, 61), (1, 48), (0, 1)), 1)))
+    assert _remedies(found)[:2] == ["mark_unbacked", "unbacked_sources_env"]
+
+
+@pytest.mark.parametrize(("since", "line"), [(13, "\"L['x']:0\""), (9, "\"L['x']\"")])
+def test_from_2_13_on_a_source_is_named_with_its_dimension(since: int, line: str) -> None:
+    """All dimensions of it unbacked, a training step raised (measured)."""
+    guard = parse_reason("0/1: 2 <= L['x'].size()[0]")
+    told = Story("recompile", guard.cause, "f", "/srv/m.py", 3, guard.text, (guard,), frozenset())
+    advice = advise(told, CATALOG, VersionRange((2, since), (2, since + 1)))
+    assert [one.apply for one in advice if one.name == "unbacked_sources_env"] == [f"export TORCH_COMPILE_UNBACKED_SOURCES={line}"]
+
+
+def test_what_is_computed_with_a_float_is_about_the_float() -> None:
+    """torch 2.13 prints the expression that the code fixed: 1 - drop_prob is as much a schedule as drop_prob."""
+    guard = "(1.0 + ((-1)*self._modules['blocks']._modules['0'].drop.drop_prob)) == 0.96{}  # x.new_empty(1).bernoulli_(keep)  # app/m.py:13 in forward"
+    blocks = "".join(_block(n, guard.format(n)) for n in range(1, 5))
+    (found,) = _told(blocks)
+    assert _remedies(found)[0] == "tensor_wrap_scalar" and found.advice[0].apply.startswith("self.blocks[0].drop.drop_prob = torch.tensor(")
+
+
+def test_ranks_of_adapters_are_no_matter_of_regions() -> None:
+    """The weight lies within each layer (measured: compiled layer by layer the limit stays)."""
+    weight = "L['self']._modules['layers']._modules['0']._modules['q']._modules['lora_A']._parameters['weight']"
+    guard = f"0/7: tensor '{weight}' size mismatch at index 0. expected 8, actual 16. Guard failed on a parameter"
+    (hit,) = _told(_hit(8, "recompile_limit", guard))
+    assert _remedies(hit)[:2] == ["force_parameter_static_shapes_false", "hotswap_adapter"] and "regional_compile" not in _remedies(hit)

@@ -19,6 +19,7 @@ from recompile_watch.core.guard_lines import (
     missing_module,
     operator_named,
     option_line,
+    source_text,
     state_line,
     structure_line,
 )  # fmt: skip
@@ -237,3 +238,17 @@ def test_the_package_that_is_missing() -> None:
     assert missing_module("ModuleNotFoundError: No module named '$(x)'") is None
     assert config_module("module 'torch._inductor' has no attribute 'config'") == "torch._inductor.config"
     assert config_module("module 'torch._inductor' has no attribute 'other'") is None
+
+
+@pytest.mark.parametrize(
+    ("guard", "source"),
+    [
+        ("(1.0 + ((-1)*self.blocks[0].drop_prob)) == 0.96", "self.blocks[0].drop_prob"),
+        ("(2*L['config']['scale']) == 1.5e-05", "L['config']['scale']"),
+        ("(scale*shift) == 0.5", "(scale*shift)"),
+        ("(2*L['x'].size()[0]) == 8", "(2*L['x'].size()[0])"),
+    ],
+)
+def test_the_one_source_of_what_is_computed(guard: str, source: str) -> None:
+    """Of several nobody can say which one changed; a size is no attribute."""
+    assert source_text(guard) == source

@@ -20,12 +20,15 @@ BANNERS = {
     "torch 2.5.1+cu124": "2.5.1+cu124",
     '{"torch_version": "2.6.0"}': "2.6.0",
     "INFO:root:torch.__version__ = 2.4.1": "2.4.1",
+    "I20261118 22:40:31 83 dino.py:212] arch=vit_small batch=64 torch=2.13.0+cu130": "2.13.0+cu130",
+    "2026-11-20 09:14:02,311 INFO  txt2img: torch 2.8.0+cu128, device cuda:0 (NVIDIA L4)": "2.8.0+cu128",
+    "[2026-11-23 18:02:11] PPO  device=cuda  torch=2.8.0 seed=1": "2.8.0",
 }
 OTHERS = (
     "Collecting torch==2.3.0", "Requirement already satisfied: torch>=2.4 in /usr/lib/python3", "torchvision==0.23.0+cu128", "triton==3.4.0",
     "vllm 0.9.1 requires torch==2.7.0, but you have torch 2.6.0 which is incompatible.", "Successfully installed torch-2.8.0",
     "torch version 2.4 or newer", "This needs torch version 2.4", "PyTorch version: 2.1 is required", "triton version 2.1.0",
-    "torchvision version: 2.1.0", "torch 2.6.0 works",
+    "torchvision version: 2.1.0", "torch 2.6.0 works", "pip install torch==2.8.0+cu128 --index-url x", "built for torch 2.8.0+cu128",
 )  # fmt: skip
 
 

@@ -297,3 +297,22 @@ def test_the_place_of_what_ray_hands_on_is_in_its_worker() -> None:
     worker = f'  File "/srv/bot/worker.py", line 22, in step\n    return self.compiled(batch)\n{COMPILED}'
     (event,) = events_of_bytes(f"Traceback (most recent call last):\n{driver}{handed_on}{worker}{NO_COMPILER}".encode(), "-")
     assert event["called_from"] == "/srv/bot/worker.py:22 in step"
+
+
+THREAD = 'File "/usr/lib/python3.11/concurrent/futures/thread.py", line 58, in run\n    result = self.fn(*self.args, **self.kwargs)\n  '
+TRACED = """Traceback (most recent call last):
+  {}File "/srv/bot/m.py", line 18, in encode
+    return compiled(ids)
+  File "/opt/torch/fx/_symbolic_trace.py", line 821, in module_call_wrapper
+    return self.call_module(mod, forward, args, kwargs)
+  File "/opt/torch/_dynamo/eval_frame.py", line 544, in _fn
+    raise RuntimeError(
+RuntimeError: Detected that you are using FX to symbolically trace a dynamo-optimized function. This is not supported at the moment.
+"""
+
+
+@pytest.mark.parametrize(("thread", "first"), [(THREAD, "warmup_single_thread"), ("", "use_uncompiled_module")])
+def test_a_thread_meets_the_flag_of_another_ones_trace(thread: str, first: str) -> None:
+    """torch up to 2.9 keeps for the whole process that something is traced: a thread's call of a compiled module raised meanwhile (measured)."""
+    (found,) = findings(TRACED.format(thread))
+    assert found.advice[0].remedy == first
