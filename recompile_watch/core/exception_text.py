@@ -147,6 +147,7 @@ _DETAILS = (
     ),
     (pattern(r"\bat \d+:\d+:$"), pattern(r"\n[ \t]{0,80}(?P<error>tmp\d+ = [^\n]{1,200})(?:\n[ \t]{0,200}\^|\s{0,9}\Z)")),
     (pattern(r"C\+\+ compile error$"), pattern(r"\n(?P<error>cl(?:\.exe)? /[A-Za-z]{1,8}) ")),
+    (pattern(r"non-Tensor cannot be traced into the Dynamo FX graph output$"), pattern(r"target: <(?P<error>function \w{1,60}) at 0x")),
     (pattern(r"\brunning with fake tensors$"), pattern(r"debug context: (?P<error>unsupported operator: \S{1,200})")),
     (
         pattern(r"\bexpected (?:size \d+==\d+|dtype torch\.\w{1,20} but got )|wrong number of dimensions"),

@@ -225,7 +225,9 @@ def grad_line(name: str, *, is_parameter: bool) -> str:
     """How a tensor gets one requires_grad for all calls. name: of the tensor, as code: a parameter cannot be detached in its place."""
     if not is_parameter:
         adapters = f"where adapters alone are trained: {name}.requires_grad_(True) behind the embedding (model.enable_input_require_grads())"
-        return f"# only where no gradient is wanted: {name} = {name}.detach(); {adapters}; in other training leave it: a graph for each state is normal"
+        return (
+            f"# only where no gradient is wanted: {name} = {name}.detach(); {adapters}; in other training leave it: a graph for each state is normal"
+        )
     return f"{name}.requires_grad_(...)  # True or False, before the first compiled call; what is unfrozen later compiles once more, as it must"
 
 

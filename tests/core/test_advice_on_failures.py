@@ -410,3 +410,21 @@ def test_what_is_advised_on_the_use_of_an_exported_program(frame: str, said: str
     """No newer torch changes what the program does with it; each was carried out, but for another schema."""
     (finding,) = findings(CALLED.format(frame=frame) + said + "\n")
     assert finding.advice[0].name == first and finding.title.count("called at serve.py:12") == 1
+
+
+SDP_KERNEL = """torch._dynamo.exc.Unsupported: torch.* op returned non-Tensor
+  Explanation: torch.* ops that return a non-Tensor cannot be traced into the Dynamo FX graph output
+
+  Developer debug context: example_value type: _GeneratorContextManager; op: call_function; target: <function {} at 0x7fd35fe6ce00>
+
+from user code:
+   File "/srv/bot/m.py", line 8, in forward
+    with torch.backends.cuda.sdp_kernel(enable_flash=False):
+"""
+
+
+@pytest.mark.parametrize(("function", "form"), [("sdp_kernel", "sdpa_kernel"), ("other", "")])
+def test_the_old_choice_of_attention_s_backend_has_a_new_name(function: str, form: str) -> None:
+    """No torch traces sdp_kernel; sdpa_kernel compiles (measured on 2.6.0, 2.8.0 and 2.13.0)."""
+    (found,) = findings(SDP_KERNEL.format(function))
+    assert (found.advice[0].remedy, found.advice[0].form) == ("remove_graph_break", form)

@@ -291,7 +291,9 @@ def test_from_2_13_on_a_source_is_named_with_its_dimension(since: int, line: str
 
 def test_what_is_computed_with_a_float_is_about_the_float() -> None:
     """torch 2.13 prints the expression that the code fixed: 1 - drop_prob is as much a schedule as drop_prob."""
-    guard = "(1.0 + ((-1)*self._modules['blocks']._modules['0'].drop.drop_prob)) == 0.96{}  # x.new_empty(1).bernoulli_(keep)  # app/m.py:13 in forward"
+    guard = (
+        "(1.0 + ((-1)*self._modules['blocks']._modules['0'].drop.drop_prob)) == 0.96{}  # x.new_empty(1).bernoulli_(keep)  # app/m.py:13 in forward"
+    )
     blocks = "".join(_block(n, guard.format(n)) for n in range(1, 5))
     (found,) = _told(blocks)
     assert _remedies(found)[0] == "tensor_wrap_scalar" and found.advice[0].apply.startswith("self.blocks[0].drop.drop_prob = torch.tensor(")

@@ -6,9 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
-from recompile_watch.core.advice import Advice
+from recompile_watch.core.advice import Advice, advise
+from recompile_watch.core.causes import parse_reason
 from recompile_watch.core.findings import Finding
-from tests.core.test_advice import GUARD, _block, _hit, _told
+from recompile_watch.core.story import Story
+from recompile_watch.core.versions import VersionRange
+from tests.core.test_advice import CATALOG, GUARD, _block, _hit, _told
 
 FIXED = " (_dynamo/variables/tensor.py:2606 in evaluate_expr)"
 LIMIT = "recompile_limit"
@@ -385,3 +388,27 @@ def test_what_a_value_is_kept_in_decides(guards: list[str], function: str, first
 def test_an_attribute_that_torch_reads_through_a_tensor_has_the_name_that_the_program_gives_it() -> None:
     guards = [f"___as_tensor(self._modules['norm'].eps).item() == 0.0{n}81" for n in range(8)]
     assert _told_alike(_limit_hit(guards))[0].apply.startswith("self.norm.eps = torch.tensor(self.norm.eps)")
+
+
+def test_a_number_that_an_operator_takes_is_rounded_up() -> None:
+    """A longest length: measured with an operator of the program's own, 7 recompiles and a limit hit became 1 recompile."""
+    guard = "meta.max_q == {}  # o = torch.ops.mine.fwd(q, meta.max_q)  # app/m.py:28 in forward (_ops.py:1279 in __call__)"
+    (found,) = _told("".join(_block(n, guard.format(90 + 7 * n)) for n in range(1, 8)))
+    assert [one.apply.partition("  #")[0] for one in found.advice if one.name == "bucket_the_number"] == [
+        "meta.max_q = 1 << (meta.max_q - 1).bit_length()"
+    ]
+
+
+@pytest.mark.parametrize(("since", "upgrade"), [(6, True), (9, False)])
+def test_a_part_s_own_object_is_no_matter_of_torch_2_8(since: int, upgrade: bool) -> None:
+    """Each block's own attention processor: 7 recompiles and a limit hit on 2.6.0, none on 2.8.0 and 2.13.0 (measured)."""
+    guard = parse_reason("0/0: ___check_obj_id(L['self']._modules['attn'].processor, 140174468058192)")
+    told = Story("recompile_limit_hit", guard.cause, "forward", "/srv/m.py", 3, guard.text, (guard,), frozenset())
+    names = [one.name for one in advise(told, CATALOG, VersionRange((2, since), (2, since + 1)))]
+    assert names[0] == "stable_arg_structure" and ("upgrade_torch" in names) is upgrade
+
+
+def test_a_model_that_changes_its_dtype_is_warmed_up_as_it_runs() -> None:
+    """A VAE that is upcast to decode: its input cast back raised (measured)."""
+    (found,) = _told(_block(1, "tensor 'L['z']' dtype mismatch. expected BFloat16, actual Float"))
+    assert [one.name for one in found.advice] == ["keep_dtype_consistent", "warmup"]
