@@ -80,6 +80,7 @@ PATTERNS = {
     "asks_to_stop": "the line of code asks whether all is done",
     "counts_bins": "the line of code counts with bincount",
     "many_flags": "several flags of one function change, each by itself",
+    "accumulated_limit": "the limit that was hit is that of all graphs of the code",
     "low_limit": "the limit that was hit has room for two versions at most",
     "formats_text": "the line of code puts the text into another one",
     "behind_clock": "the graph break in front of the function reads a clock",

@@ -334,8 +334,10 @@ class Stories:
     def _of_room(self, group: Group) -> set[str]:
         """Whether the variants of a function have no end, or the limit has no room for the fewest that a program has."""
         flags = self._on_what((group.key.function, group.key.file)).get("bool_value", {})
-        limit, _ = self._limit_of(group)
-        return ({"many_flags"} if len(flags) >= MANY_FLAGS else set()) | ({"low_limit"} if limit is not None and limit <= LOW_LIMIT else set())
+        limit, name = self._limit_of(group)
+        found = {"many_flags"} if len(flags) >= MANY_FLAGS else set()
+        found |= {"low_limit"} if limit is not None and limit <= LOW_LIMIT else set()
+        return found | ({"accumulated_limit"} if is_accumulated(name) else set())
 
     def _wider_patterns(self, group: Group, hinted: str | None) -> set[str]:
         """The patterns that only other groups show. hinted: the line that a hint says to set."""

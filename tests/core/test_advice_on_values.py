@@ -348,7 +348,7 @@ def test_integers_and_floats_are_not_cast_alone() -> None:
     (mixed,) = _told(_block(1, "tensor 'img' dtype mismatch. expected Byte, actual Half"))
     assert _remedies(mixed) == ["one_form_outside", "keep_dtype_consistent"]
     (floats,) = _told(_block(1, "tensor 'img' dtype mismatch. expected Float, actual Half"))
-    assert _remedies(floats) == ["keep_dtype_consistent"]
+    assert _remedies(floats) == ["keep_dtype_consistent", "warmup"]
 
 
 HOOK = "self._modules['layer1']._forward_hooks[list(self._modules['layer1']._forward_hooks.keys())[0]].__self__.features"
