@@ -47,7 +47,7 @@ _BENCHMARK = pattern(r"(?i)(?:^|[\\/_.-])bench(?:marks?|marking|es)?(?:[\\/_.-]|
 _PACKAGE = pattern(r"[\\/](?:site|dist)-packages[\\/](?!torch[\\/])(?P<name>[^\\/]{1,100})")
 _OFFLOAD = pattern(r"[\\/]accelerate[\\/]hooks\.py$")
 _PER_PARAMETER = pattern(
-    r"(?i)(?:^|_)(?:optim(?:izer)?|adam\w{0,6}|sgd|muon|lion|adafactor|shampoo|soap|lamb|rmsprop|ema|step_param\w*|param\w*_(?:step|update)|update_param\w*)(?:_|$)"
+    r"(?i)(?:^|_)(?:optim(?:izer)?|adam\w{0,6}|sgd|muon|lion|adafactor|shampoo|soap|lamb|rmsprop|ema_(?:update|step)|update_ema|step_param\w*|param\w*_(?:step|update)|update_param\w*)(?:_|$)"
 )
 _PARAMETER = pattern(r"tensor '(?:L\[')?(?:\w{1,30}_)?(?:param|parameter|exp_avg|exp_avg_sq)(?:'\])?' (?:rank|size) mismatch")
 _OPTIMIZER = pattern(r"[\\/]torch[\\/]optim[\\/]")

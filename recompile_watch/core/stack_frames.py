@@ -201,7 +201,7 @@ def exported(message: bytes) -> dict[str, object]:
     """
     found: dict[str, object] = {"exported": True} if _EXPORTS.search(message) is not None else {}
     if _OF_TRACING.search(message) is not None and _IN_THREAD.search(message) is not None:
-        return {"statement": "in_thread"}
+        return found | {"statement": "in_thread"}
     if _SAMPLED.search(message) is not None:
         return found | {"statement": "sample_of_one"}
     if not found:

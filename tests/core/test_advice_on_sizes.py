@@ -318,3 +318,10 @@ def test_all_graphs_of_one_code_are_many_modules_or_buckets(reason: str, first: 
     """256 of them: the function's own limit was raised on purpose (measured: 272 buckets, 300 adapters; no hit with a higher accumulated limit)."""
     (hit,) = _told(_hit(256, "accumulated_recompile_limit", f"0/255: {reason}"))
     assert _remedies(hit)[0] == first and any(f"config.{key} = " in one.apply for one in hit.advice)
+
+
+@pytest.mark.parametrize("function", ["compute_ema", "ema", "optimize_route"])
+def test_an_average_of_prices_is_no_step(function: str) -> None:
+    """An indicator of a bot takes windows that grow: no limit is high enough."""
+    (hit,) = _told(_hit(8, "recompile_limit", f"0/7: {GUARD.format('prices', 0, 18, 19)}").replace("'f'", f"'{function}'"))
+    assert not {"raise_recompile_limit", "recompile_limit_kwarg"} & set(_remedies(hit))
