@@ -251,6 +251,8 @@ def _key_patterns(text: str) -> set[str]:
         return {"autocast_keys"}
     if changed & {"Conjugate", "Negative"}:
         return {"lazy_view"}
+    if "ADInplaceOrView" in changed and any(key.startswith("Autograd") for key in changed):
+        return {"called_in_inference"}  # torch adds that key to every tensor, but under inference_mode (c10's default set of included keys)
     return {"inference_tensor"} if changed and all(key == "ADInplaceOrView" or key.startswith("Autograd") for key in changed) else set()
 
 

@@ -44,6 +44,7 @@ PATTERNS = {
     "cascade": "a CUDA graph output was overwritten before",
     "raised": "error_on_recompile makes an exception of it",
     "other_device": "the tensor came from another device",
+    "called_in_inference": "one of the calls ran under torch.inference_mode(), whatever the tensor was made under",
     "inference_tensor": "the tensor was made under torch.inference_mode(), or ceased to be",
     "autocast_keys": "autocast was switched, which older versions show on each tensor",
     "foreign_backend": "the backend is not one of torch's",

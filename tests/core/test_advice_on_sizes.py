@@ -325,3 +325,26 @@ def test_an_average_of_prices_is_no_step(function: str) -> None:
     """An indicator of a bot takes windows that grow: no limit is high enough."""
     (hit,) = _told(_hit(8, "recompile_limit", f"0/7: {GUARD.format('prices', 0, 18, 19)}").replace("'f'", f"'{function}'"))
     assert not {"raise_recompile_limit", "recompile_limit_kwarg"} & set(_remedies(hit))
+
+
+@pytest.mark.parametrize(("tensor", "has_layers"), [("self._modules['0']._parameters['weight']", True), ("X[0]", False)])
+def test_what_takes_parameters_is_no_layer(tensor: str, has_layers: bool) -> None:
+    """A function of an optimizer, compiled alone: there is nothing to compile by region (measured: the same limit hit)."""
+    (hit,) = _told(_hit(8, "recompile_limit", f"0/7: {GUARD.format(tensor, 0, 8, 16)}. Guard failed on a parameter"))
+    assert _remedies(hit)[0] == "force_parameter_static_shapes_false" and ("regional_compile" in _remedies(hit)) is has_layers
+
+
+def test_a_cache_that_hit_the_limit_is_not_padded() -> None:
+    """It grows by what each step appends (measured: padded, the tokens were wrong and the limit was hit all the same)."""
+    (hit,) = _told(_hit(8, "recompile_limit", "0/7: " + GUARD.format("kwargs['past_key_values'].layers[0].keys", 2, 15, 16)))
+    assert _remedies(hit)[:2] == ["static_cache", "remove_dynamic_false"] and "pad_or_bucket" not in _remedies(hit)
+
+
+KEYS = "tensor 't' dispatch key set mismatch. expected DispatchKeySet(CPU, BackendSelect, ADInplaceOrView, AutogradCPU), actual DispatchKeySet({})"
+
+
+@pytest.mark.parametrize(("actual", "forms"), [("CPU, BackendSelect", [""]), ("CPU, BackendSelect, ADInplaceOrView", ["", "no_inference_mode"])])
+def test_a_call_under_inference_mode_is_not_cured_by_a_clone(actual: str, forms: list[str]) -> None:
+    """torch adds ADInplaceOrView to every tensor but under inference_mode: a tensor made there, and passed outside, has it (measured on 2.8.0)."""
+    (found,) = _told(_block(1, KEYS.format(actual)))
+    assert [one.form for one in found.advice] == forms
