@@ -151,7 +151,7 @@ def patterns_of(guards: Sequence[Reason], *, function: str | None, worst_process
     cause = guards[-1].cause if guards else ""
     if function is not None and RESUMED.search(function):
         found.add("resumed_frame")
-    found |= {"of_parameters"} if runs_per_parameter(function, texts) else set()
+    found |= {"of_parameters"} if _runs_per_parameter(function, texts) else set()
     found |= _of_file(file or "")
     found |= _of_cause(cause, texts)
     if 2 * sum(_AT_ZERO_OR_ONE.search(text) is not None for text in texts) > len(texts):
@@ -184,7 +184,7 @@ def patterns_of(guards: Sequence[Reason], *, function: str | None, worst_process
     return frozenset(found)
 
 
-def runs_per_parameter(function: str | None, texts: Iterable[str]) -> bool:
+def _runs_per_parameter(function: str | None, texts: Iterable[str]) -> bool:
     """True for a function that runs once for each parameter and writes into it: an optimizer's step, an average of weights.
 
     Parameters are of several shapes, whose number is that of the model: no size of them grows, and none can be padded.

@@ -24,6 +24,7 @@ from recompile_watch.core.stack_frames import (
     frames,
     stack_of,
     statement_at,
+    traced_elsewhere,
     user_code,
     users_own,
 )
@@ -265,7 +266,7 @@ def _read_traceback(source: str, reasons_of: Reasons, record: Record, fields: Fi
     if not is_failure and not record.gave_way:
         return []
     whole = record.message()
-    told = {**caller(whole), **exported(whole), **torch_of_message(whole), "stack": stack_of(whole)}
+    told = {**caller(whole), **exported(whole), **traced_elsewhere(whole), **torch_of_message(whole), "stack": stack_of(whole)}
     calls = sighting(source, record, told)._replace(rule=CALLER)
     if failure is None or not is_failure:
         return [calls]

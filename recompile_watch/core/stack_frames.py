@@ -194,14 +194,18 @@ def caused_by(message: bytes) -> StackFrame | None:
     return None if is_of_a_library(cause.file) or _SHORT_OF_TORCH.search(cause.file) is not None else cause
 
 
-def exported(message: bytes) -> dict[str, object]:
-    """Whether torch.export was to trace the program, whether with a sample whose size is 1, or a thread of it met a trace of another one.
+def traced_elsewhere(message: bytes) -> dict[str, object]:
+    """Whether a thread of the program met the flag of what another one traced, as a field of the event."""
+    is_met = _OF_TRACING.search(message) is not None and _IN_THREAD.search(message) is not None
+    return {"statement": "in_thread"} if is_met else {}
 
-    As fields of the event, with what the program's own line does. An export runs the program's line as it is: it stands in the traceback.
+
+def exported(message: bytes) -> dict[str, object]:
+    """Whether torch.export was to trace the program, whether with a sample whose size is 1, and what the program's own line does.
+
+    As fields of the event. An export runs the program's line as it is: it stands in the traceback.
     """
     found: dict[str, object] = {"exported": True} if _EXPORTS.search(message) is not None else {}
-    if _OF_TRACING.search(message) is not None and _IN_THREAD.search(message) is not None:
-        return found | {"statement": "in_thread"}
     if _SAMPLED.search(message) is not None:
         return found | {"statement": "sample_of_one"}
     if not found:

@@ -21,7 +21,6 @@ from recompile_watch.core.patterns import (
     is_static_thrice,
     package_of,
     patterns_of,
-    runs_per_parameter,
 )
 from recompile_watch.core.remedies import Catalog
 from recompile_watch.core.same import PAIR_BYTES
@@ -105,7 +104,11 @@ class Stories:
         limit, limit_name = self._limit_of(group)
         patterns = patterns_of(guards, function=group.key.function, worst_process=group.worst_process, phase=group.phase, file=first.file)
         hinted, fixed_at, called_from = self._hinted(first), self._fixed_at(group), self._called_from(group)
-        patterns |= self._at_place(group, called_from) | self._wider_patterns(group, hinted) | self._on_sizes(group, guards, fixed_at)
+        patterns |= (
+            self._at_place(group, called_from)
+            | self._wider_patterns(group, hinted, "of_parameters" in patterns)
+            | self._on_sizes(group, guards, fixed_at)
+        )
         patterns -= {"first_dynamic_step"} if "stays_static" in patterns and self._is_static((group.key.function, group.key.file)) else set()
         model = self._catalog.model(self._catalog.models.of(first))
         resumed = RESUMED.search(group.key.function or "")
@@ -339,8 +342,8 @@ class Stories:
         found |= {"low_limit"} if limit is not None and limit <= LOW_LIMIT else set()
         return found | ({"accumulated_limit"} if is_accumulated(name) else set())
 
-    def _wider_patterns(self, group: Group, hinted: str | None) -> set[str]:
-        """The patterns that only other groups show. hinted: the line that a hint says to set."""
+    def _wider_patterns(self, group: Group, hinted: str | None, is_of_parameters: bool) -> set[str]:
+        """The patterns that only other groups show. hinted: the line that a hint says to set. is_of_parameters: its shapes are a model's."""
         found = self._of_several(group) | self._began_as_none(group) | self._of_room(group)
         found |= {"keyed_by_size"} if self._keyed_by_size(group) else set()
         may_be_threads = self._torch.end is None or self._torch.end > THREAD_LOCAL_SINCE
@@ -349,8 +352,7 @@ class Stories:
         backend = group.first.extra.get("backend") if group.key.kind == "compile_error" else None
         if backend not in (None, "inductor"):
             found.add("ddp_backend" if backend == _OF_DDP else "foreign_backend")
-        is_finite = _cause(group) in _FINITE or runs_per_parameter(group.key.function, (guard.text for guard in group.guards))
-        limits = self._limits | (self._raised_limits if is_finite else frozenset())
+        limits = self._limits | (self._raised_limits if is_of_parameters or _cause(group) in _FINITE else frozenset())
         if group.values.get("limit") == DEFAULT_LIMIT and may_be_threads and any(limit > DEFAULT_LIMIT for limit in limits):
             found.add("limit_raised_elsewhere")
         if any(reason.cause == "parameter_size" for reason in group.widest):
